@@ -1,4 +1,4 @@
-"""What agents answer that makes no sense, or is not theirs to say: it harms no other host than theirs."""
+"""Invalid or unauthorized reports and responses of agents affect no host other than their own."""
 
 import time
 import uuid
@@ -20,7 +20,7 @@ OWN, STRANGE = [[str(uuid.uuid4()), host] for host in HOSTS]
 
 
 class Answering:
-    """A bus on which agents answer; answers: by topic."""
+    """A bus on which agents respond; answers: by topic."""
 
     def __init__(self):
         self.answers, self.calls = {}, 0

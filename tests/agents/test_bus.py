@@ -1,4 +1,4 @@
-"""The bus on a real broker, and without one."""
+"""The bus, with a real broker and without one."""
 
 import datetime
 import ssl
@@ -21,7 +21,7 @@ from tests.proxy import Proxy
 
 
 class Echo:
-    """What is called, and what it does."""
+    """An endpoint that echoes words, or fails."""
 
     def say(self, context, word, seconds=0):
         time.sleep(seconds)
@@ -101,7 +101,7 @@ def test_calls_that_hang_do_not_pile_up(monkeypatch):
 
 
 class SecureProxy(Proxy):
-    """The same for clients that speak TLS."""
+    """A proxy for clients that use TLS."""
 
     def __init__(self, host, port, context):
         self.context = context
@@ -112,7 +112,7 @@ class SecureProxy(Proxy):
 
 
 def certificate(folder, name):
-    """A self-signed certificate of 127.0.0.1, and its key: the paths of both."""
+    """The paths of a self-signed certificate for 127.0.0.1 and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, '127.0.0.1')])
     now = datetime.datetime.now(datetime.UTC)

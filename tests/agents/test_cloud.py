@@ -1,6 +1,6 @@
-"""A cloud whose hosts are other processes: what becomes of work when any of them goes, or cannot be reached.
+"""A cloud whose hosts are other processes: what becomes of work when any of them dies, or cannot be reached.
 
-COMPUTEAPI_TEST_OUTAGE says for how many seconds a network is away, e.g. 60 with the times of a deployment:
+COMPUTEAPI_TEST_OUTAGE sets the duration of a network outage in seconds, e.g. 60 with the times of a deployment:
 OS_DEFAULT__REPORT_INTERVAL=10 OS_DEFAULT__SERVICE_DOWN_TIME=60 OS_DEFAULT__TASK_LEASE=12
 OS_OSLO_MESSAGING_RABBIT__HEARTBEAT_TIMEOUT_THRESHOLD=20
 """
@@ -44,7 +44,7 @@ RESIZING = ('resize_prep', 'resize_migrating', 'resize_migrated', 'resize_finish
 
 @pytest.fixture(scope='module')
 def running(tmp_path_factory):
-    """The cloud of all tests here: each leaves nothing behind."""
+    """One cloud for all tests of this module; each leaves nothing behind."""
     folder = tmp_path_factory.mktemp('agents')
     with databases.made(databases.SHARED, folder) as url:
         cloud = AgentCloud(folder, url, HOSTS)
@@ -56,7 +56,7 @@ def running(tmp_path_factory):
 @pytest.fixture
 def cloud(transport_url, running):
     yield running
-    # What is deleted on a host that is down stays there for a while.
+    # Servers deleted while their host is down remain there for a while.
     running.until(lambda: all(running.is_up(host) for host in HOSTS))
     found = running.api.get('/servers').json['servers']
     running.delete([each['id'] for each in found])
@@ -94,14 +94,15 @@ def test_servers_boot_move_and_go(cloud):
 
 
 def cut(cloud):
-    """The network between an agent and the broker is gone, without a word, and comes back."""
+    """The network between an agent and the broker silently stops, and comes back."""
     cloud.ways['alpha'].hold()
     yield
     cloud.ways['alpha'].go_on()
 
 
 def lose(*hosts):
-    """What agents and the broker say goes nowhere for OUTAGE seconds, and their connections are dead from then on."""
+    """All data between these agents and the broker are lost for OUTAGE seconds; their connections stay dead
+    afterwards."""
 
     def trouble(cloud):
         for host in hosts:
@@ -118,7 +119,7 @@ def lose(*hosts):
 
 
 def refuse(cloud):
-    """The broker is away, for an agent, and is back."""
+    """The broker is unreachable for agents, and then reachable again."""
     for way in cloud.ways.values():
         way.refuse()
     yield
@@ -155,7 +156,7 @@ TROUBLES = [cut, lose('alpha'), lose('beta'), lose(*HOSTS), refuse, close, kill_
 
 @pytest.mark.parametrize('trouble', TROUBLES)
 def test_work_goes_on_when_whoever_was_away_is_back(cloud, trouble):
-    """In the middle of boots, a resize and a live migration."""
+    """During boots, a resize and a live migration."""
     moving, resized = cloud.boot(2, 'alpha')
     cloud.wait([moving, resized])
     booting = [*cloud.boot(1, 'alpha'), *cloud.boot(1, 'beta')]
@@ -176,7 +177,7 @@ def test_work_goes_on_when_whoever_was_away_is_back(cloud, trouble):
 
 
 def test_work_waits_while_no_host_is_heard_of(cloud):
-    """That a broker is away for long does not mean that hosts are down."""
+    """A long outage of the broker does not mean that hosts are down."""
     [moving] = cloud.boot(1, 'alpha')
     cloud.wait([moving])
     for way in cloud.ways.values():
@@ -194,7 +195,7 @@ def test_work_waits_while_no_host_is_heard_of(cloud):
 
 
 def test_what_was_evacuated_from_a_host_goes_when_it_is_back(cloud):
-    """Also where other work was waiting for it all the time, so that it is left alone for a moment more."""
+    """Even if other work was waiting for the host all the time, which delays the removal a little."""
     server, moving = cloud.boot(2, 'alpha')
     cloud.wait([server, moving])
     cloud.act(moving, 'os-migrateLive', {'host': 'beta', 'block_migration': 'auto'}, '2.30')
@@ -217,7 +218,7 @@ def test_a_server_whose_host_is_down_is_rebuilt_when_that_is_back(cloud):
     cloud.agents['alpha'].kill()
     cloud.until(lambda: not cloud.is_up('alpha'))
     cloud.act(server, 'rebuild', {'imageRef': IMAGE})
-    # The worker has come to it, and to it again.
+    # The worker has tried it, and tried it again.
     time.sleep(3)
     cloud.agents['alpha'].start()
     cloud.wait([server])
@@ -256,7 +257,7 @@ def evacuated(cloud, server):
 
 @pytest.mark.parametrize('come', [moved_while_it_runs, moved, unshelved, evacuated])
 def test_a_machine_that_was_left_on_a_host_is_not_what_comes_there(cloud, come):
-    """Somebody is told of it only when the agent begins; here one has been since."""
+    """A host learns of this only when its agent starts; here the agent has been running since."""
     [server] = cloud.boot(1, 'beta')
     cloud.wait([server])
     own = Store(f'sqlite:///{cloud.folder}/alpha/driver.db')
@@ -289,7 +290,7 @@ def test_a_server_can_be_deleted_though_its_host_is_down(cloud):
     cloud.delete([server])
     assert cloud.places() == [(server, 'alpha')]
     cloud.agents['alpha'].start()
-    # It is not the audit that removes it, whose turn is far away.
+    # The machine is not removed by the audit, which is not due for a long time.
     cloud.until(lambda: not cloud.places())
     assert f'the machine on alpha of server {server}; it is mended' in cloud.workers[0].log.read_text()
 
@@ -320,7 +321,7 @@ def test_an_evacuation_that_finds_no_host_is_over_though_the_server_s_own_is_dow
 
 
 def test_what_was_deleted_goes_though_whoever_removes_it_is_killed(cloud):
-    """The worker when it was told what is there, and the agent when it was told to remove it."""
+    """Either the worker when it gets the agent's report, or the agent when it is told to remove the machine."""
     servers = cloud.boot(3, 'alpha')
     cloud.wait(servers)
     agent, worker = cloud.agents['alpha'], cloud.workers[0]

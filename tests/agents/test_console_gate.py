@@ -1,4 +1,4 @@
-"""The gate to the consoles of a host: whom it lets in, and what keeps it from it."""
+"""The gate to the consoles of a host: whom it lets in, and what can prevent that."""
 
 import errno
 import socket
@@ -17,7 +17,7 @@ SERVER, OTHER = (SimpleNamespace(uuid=f'00000000-0000-4000-8000-00000000000{numb
 
 
 class Echo:
-    """A driver whose consoles say what they hear. inside: our ends of connections to them."""
+    """A driver whose consoles echo their input. inside: our ends of the connections to them."""
 
     def __init__(self):
         self.inside = []
@@ -53,7 +53,7 @@ def answers(console):
 
 
 class Broken:
-    """A listener, or what else begins, that does not the first time. was: what it is."""
+    """A listener, or something else to be started, that fails the first time. was: the real one."""
 
     def __init__(self, was, error):
         self.was, self.errors = was, [error]

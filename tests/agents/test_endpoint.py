@@ -1,4 +1,4 @@
-"""What an agent does with what it is told, whoever told it and however often."""
+"""What an agent does with calls, whoever sends them and however often."""
 
 import os
 import threading
@@ -34,7 +34,7 @@ NEWEST = WorkClaim(9, 9, 'task 9', waits=True)
 
 
 class Told(LoneSimulatedHypervisor):
-    """Remembers what it was told, and can be held."""
+    """A driver that records its calls, and can be blocked."""
 
     def __init__(self, store, options, clock):
         super().__init__(store, options, clock, HOST, '127.0.0.1')
@@ -72,7 +72,7 @@ class AgentInTests:
         return ANSWER.read(self.endpoint.tell({}, call={**CALL.write(call), **more}, later='unknown'))
 
     def again(self):
-        """The one that is started when this one was killed."""
+        """The agent that is started after this one was killed."""
         self.close()
         return AgentInTests(self.folder, self.options)
 
@@ -275,7 +275,7 @@ def test_an_agent_passes_over_what_is_new(agent, running):
 
 
 def test_an_agent_of_the_version_before_does_what_it_knows(agent, running):
-    """Whoever tells it says what must be known at least."""
+    """The caller states the minimum version that the agent needs."""
     needed = replace(CALL.read(CALL.write(Call(HOST, 'power_off'))), needs=(VERSION[0], VERSION[1] + 1))
     needed.arguments.update(signature('power_off').write((running,), {}))
     assert agent.say(needed).kind is AnswerKind.NOT_SUPPORTED

@@ -1,4 +1,4 @@
-"""What becomes of the machines that an agent finds when it begins: it says what is there until nothing is to go."""
+"""The machines that an agent finds at its start: it reports them until none has to be removed."""
 
 import threading
 import uuid
@@ -24,9 +24,9 @@ PATIENCE = 10
 
 
 class Worker:
-    """Hears an agent without a bus.
+    """Receives an agent's reports without a bus.
 
-    told: what it was to do for a host that is back, which it does as soon as `let` is set.
+    told: the work for a host that is back, which is done as soon as `let` is set.
     """
 
     def __init__(self, store):
@@ -51,7 +51,7 @@ def worker(store):
 
 @pytest.fixture
 def own(tmp_path):
-    """What the agent's driver keeps."""
+    """The store of the agent's driver."""
     store = own_store(tmp_path)
     yield store
     store.close()
@@ -65,7 +65,7 @@ def reporter(worker, own):
 
 @pytest.fixture
 def machine(own):
-    """machine(server_id): let there be one on the host."""
+    """machine(server_id): creates a machine on the host."""
 
     def machine(server_id):
         with own.write() as connection:
@@ -88,7 +88,8 @@ def test_an_agent_hears_what_is_to_go(worker, reporter, store, servers, machine)
 
 
 def test_an_agent_says_what_is_there_until_nothing_is_to_go(worker, reporter, own, servers, machine, caplog):
-    """Whoever was to remove it may have been killed: it is told again, though not while it is at it."""
+    """The worker that should remove it may have been killed, so the report is repeated, but not while that work is in
+    progress."""
     deleted = machine(servers.add(deleted_at=servers.now(), host=None))
     for _ in range(3):
         reporter.tell()

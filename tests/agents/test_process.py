@@ -1,4 +1,4 @@
-"""What an agent does not begin with."""
+"""Configurations with which an agent refuses to start."""
 
 import pytest
 from oslo_config import cfg

@@ -1,4 +1,4 @@
-"""curl with version headers, as the service's greeting shows it."""
+"""curl with version headers, as shown in the greeting of the service."""
 
 import json
 import subprocess

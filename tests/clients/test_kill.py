@@ -1,4 +1,4 @@
-"""Kill -9 in the middle of work: after a restart everything reaches a settled state, and nothing is lost or doubled."""
+"""SIGKILL in the middle of work: after a restart all servers settle, and nothing is lost or duplicated."""
 
 import os
 import random
@@ -78,7 +78,8 @@ SEED = os.environ.get('COMPUTEAPI_TEST_KILL_SEED', '1')
 
 @pytest.fixture
 def killed(serve, database, database_url):
-    """A service with three hosts, and its store: on SQLite it is alone, else its leases have to run out."""
+    """A service with three hosts, and its store: with SQLite it is the only process, otherwise its leases must
+    expire."""
     shared = {'OS_DATABASE__CONNECTION': database_url, 'OS_DEFAULT__TASK_LEASE': '2'}
     service = serve('--hosts', '3', **DELAYS, **({} if database == 'sqlite' else shared))
     url = f'sqlite:///{service.data}/computeapi.db' if database == 'sqlite' else database_url

@@ -1,4 +1,4 @@
-"""The `openstack` command, as a user types it after sourcing the printed openrc."""
+"""The `openstack` command, after sourcing the printed openrc."""
 
 import json
 import subprocess
@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture(scope='module')
 def openstack(cloud):
-    """Run `openstack ...` and read its JSON (or its text, when the command has none)."""
+    """Run `openstack ...`; returns its JSON (or its text, if the command has none)."""
 
     def run(*words, form='json'):
         command = [cloud.commands / 'openstack', *words] + (['-f', form] if form else [])

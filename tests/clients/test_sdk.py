@@ -1,4 +1,4 @@
-"""openstacksdk, with password and with application credential."""
+"""openstacksdk, with a password and with an application credential."""
 
 import openstack
 import pytest
@@ -59,7 +59,7 @@ def wait(connection, server, status='ACTIVE'):
 
 @pytest.fixture
 def server(connection):
-    """A server that other tests do not know."""
+    """A server that other tests do not use."""
     facts = {'imageRef': next(connection.image.images()).id, 'flavorRef': '1'}
     network = connection.network.find_network('private')
     made = connection.compute.create_server(name='server', networks=[{'uuid': network.id}], **facts)
@@ -115,7 +115,7 @@ def test_volumes(connection, server):
     assert attachment.device == '/dev/vdb'
     assert connection.get_volume(volume.id).attachments[0]['server_id'] == server.id
     connection.detach_volume(server, connection.get_volume(volume.id), wait=True, timeout=60)
-    # The volume is free a moment before the server has forgotten it, as with a Nova.
+    # The volume is available a moment before the server's attachment is gone, as with Nova.
     for _ in openstack.utils.iterate_timeout(60, 'The server keeps its volume.', wait=0.1):
         if not list(connection.compute.volume_attachments(server)):
             break

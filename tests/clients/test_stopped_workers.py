@@ -1,4 +1,4 @@
-"""Workers that are stopped past their lease and then go on, and one whose clock is wrong: nothing is damaged."""
+"""Workers that are stopped past their lease and then continue, and one with a wrong clock: nothing is damaged."""
 
 import os
 import random
@@ -30,7 +30,7 @@ sys.exit(main(sys.argv[1:]))
 
 @pytest.fixture
 def shared(database_url, serve):
-    """A service without workers on three hosts, and what it and its workers have in their environment."""
+    """A service with three hosts and no workers, and the environment of the service and its workers."""
     environment = {
         **DELAYS,
         'OS_DATABASE__CONNECTION': database_url,
@@ -45,7 +45,7 @@ def shared(database_url, serve):
 
 @pytest.fixture
 def workers(shared):
-    """Two processes that do its work, one of them by a clock that is 90 s ahead."""
+    """Two worker processes, one of which has a clock that is 90 s ahead."""
     service, environment = shared
     with (service.data.parent / 'workers.log').open('a') as log:
         processes = [
@@ -79,10 +79,10 @@ def test_workers_that_are_stopped_and_go_on(shared, workers, database_url):
             with load.going():
                 stop_one_after_the_other(workers, chance)
             wait_idle(store)
-            # Other services do what they are asked for, though who asked is held for dead by then.
+            # Other services carry out requests of workers that are already taken for dead.
             subprocess.run([sys.executable, '-m', 'computeapi', 'audit', '--repair'], env=environment, timeout=60)
             wait_idle(store)
-            # Who was in the way of a stopped worker may have to come again.
+            # Requests that a stopped worker blocked may have to be repeated.
             wrong = [each for each in load.wrong if ': 503 ' not in each]
             assert load.asked and wrong == [], (SEED, number)
             assert problems(store) == [], (SEED, number)

@@ -1,4 +1,4 @@
-"""A worker that is another process begins at once with what a request has left: it would look for itself in an hour."""
+"""A worker in another process starts at once with what a request has queued; it would poll only after an hour."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ from tests.clients.test_kill import boot, wait_settled
 
 @pytest.fixture
 def service(database_url, serve):
-    """A service without workers, and one in a process of its own."""
+    """A service without workers, and a worker in a process of its own."""
     shared = {'OS_DATABASE__CONNECTION': database_url, 'OS_DEFAULT__TASK_SWEEP_INTERVAL': '3600'}
     service = serve(**shared, OS_DEFAULT__WORKERS='0')
     its = {'PYTHONPATH': str(PACKAGE.parent), 'OS_STANDALONE__DATA_DIR': str(service.data)}
@@ -27,7 +27,7 @@ def service(database_url, serve):
 @pytest.mark.tells
 def test_servers_that_one_process_is_asked_for_are_booted_by_another(service):
     session = service.session()
-    # The first may be what the worker finds when it starts, each of the others has to be told.
+    # The worker may find the first one when it starts, but it must be notified of the others.
     for number in range(3):
         boot(service, session, f'server{number}')
         assert set(wait_settled(service, session).values()) == {'ACTIVE'}

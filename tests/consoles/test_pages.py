@@ -1,4 +1,4 @@
-"""What browsers are given beside consoles; tests/tools opens it in one."""
+"""The pages for browsers next to consoles; tests/tools opens them in one."""
 
 import re
 

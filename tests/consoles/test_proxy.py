@@ -1,4 +1,4 @@
-"""Who is let in to a console, how long, and what passes."""
+"""The console proxy: who is let in, for how long, and what is forwarded."""
 
 import logging
 import socket
@@ -22,7 +22,7 @@ WRONG = '00000000-0000-4000-8000-000000000000'
 
 @pytest.fixture
 def quick(monkeypatch):
-    """The proxy looks often whether visits are over."""
+    """The proxy checks frequently whether visits are over."""
     monkeypatch.setattr(module, 'LOOK_SECONDS', 0.05)
 
 
@@ -116,7 +116,7 @@ def deleted(servers, server):
 
 @pytest.mark.parametrize('change', [off, elsewhere, deleted])
 def test_a_connection_ends_with_its_server(quick, servers, server, url, change):
-    """Also when the host goes on, as here, where the virtual machine still runs."""
+    """Even if the host keeps the connection open, as here, where the virtual machine still runs."""
     with Terminal(url('serial')) as terminal:
         terminal.read_until('web> ')
         change(servers, server)
@@ -147,7 +147,7 @@ def test_clients_that_say_nothing_are_cut_off(quick, conf, url):
                 with suppress(TimeoutError):
                     silent.socket.recv(timeout=0.1)
         assert closed.value.rcvd.reason == 'Nobody typed anything.'
-        # Whoever has several connections with one token, as viewers of SPICE do, types at one of them.
+        # A viewer with several connections for one token, as with SPICE, types on one of them.
         typing.type('\x15there\r')
         beside.read_until('web> there')
 
@@ -172,7 +172,7 @@ def test_so_many_consoles_are_open_at_a_time(conf, url):
     with Terminal(url('serial')) as terminal:
         terminal.read_until('web> ')
         assert refused(url('novnc')) == (503, 'Too many consoles are open')
-    # The next one is let in as soon as the proxy has seen that the first one is gone.
+    # The next one is let in as soon as the proxy has noticed that the first one is gone.
     until = time.monotonic() + PATIENCE
     while True:
         try:

@@ -1,4 +1,4 @@
-"""What viewers of VNC and SPICE see of a simulated server, through the proxy."""
+"""Simulated servers as VNC and SPICE viewers see them through the proxy."""
 
 import struct
 

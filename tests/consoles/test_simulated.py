@@ -1,4 +1,4 @@
-"""The consoles of simulated servers: what they show, and what becomes of keys."""
+"""The consoles of simulated servers: output, and handling of keys."""
 
 import struct
 from contextlib import suppress
@@ -149,7 +149,7 @@ def test_each_character_has_a_letter_of_its_own():
         (screen.USUAL._replace(big_endian=True), b'\0\xff\0\0'),
         (screen.PixelFormat(16, 16, False, True, 31, 63, 31, 11, 5, 0), b'\0\xf8'),
         (screen.PixelFormat(8, 8, False, True, 7, 7, 3, 0, 3, 6), b'\7'),
-        # Nonsense is no error of the server.
+        # Nonsense from a client is not an error of the server.
         (screen.PixelFormat(8, 8, False, True, 65535, 65535, 65535, 255, 255, 255), None),
     ],
 )
@@ -173,7 +173,7 @@ GREETING = b'RFB 003.008\n\1\1'
         b'RFB 003.003\n',
         b'RFB 003.008\n\2',
         GREETING + b'\xff',
-        # Pixels that are numbers of colours, or of 24 bits; and more text than anybody copies.
+        # Pixels that are palette indexes, or have 24 bits; and more text than anybody pastes.
         GREETING + b'\0\0\0\0' + screen.USUAL._replace(true_colour=False).packed(),
         GREETING + b'\0\0\0\0' + screen.USUAL._replace(bits=24).packed(),
         GREETING + b'\6\0\0\0\xff\xff\xff\xff',
@@ -188,7 +188,7 @@ def connected(service, server, protocol):
 
 
 def heard_until_the_end(connection, said):
-    """What the other side says, which then cuts the connection off."""
+    """What the other side sends before it closes the connection."""
     heard = b''
     with connection:
         connection.sendall(said)
@@ -210,7 +210,7 @@ BODY = link(MAIN)[16:]
         (b'REDQ' + struct.pack('<III', 2, 2, 4), None),
         (b'REDQ' + struct.pack('<III', 1, 0, len(BODY)) + BODY, spice_link.OTHER_VERSION),
         (link(MAIN, common=0), spice_link.INVALID),
-        # Of what it says it can do, more than there is.
+        # More capabilities than exist.
         (link(MAIN)[:22] + struct.pack('<III', 0xFFFFFFFF, 0xFFFFFFFF, 18) + link(MAIN)[34:], spice_link.INVALID),
         (link(7), spice_link.NO_SUCH_CHANNEL),
         (link(MAIN, session=1), spice_link.UNKNOWN_SESSION),
@@ -226,7 +226,7 @@ def test_who_does_not_open_a_channel_of_spice_is_told_why_and_cut_off(service, s
 @pytest.mark.parametrize(
     'said',
     [
-        # Nothing that the key opens; another way to prove who one is; a message that is too long.
+        # A ticket that the key does not decrypt; another authentication method; a message that is too long.
         lambda key: struct.pack('<I', 1) + bytes(128),
         lambda key: struct.pack('<I', 2) + bytes(128),
         lambda key: ticket(key) + struct.pack('<HI', 104, 1 << 31),

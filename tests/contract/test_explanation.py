@@ -1,4 +1,4 @@
-"""`computeapi explain policy` says what an API would do."""
+"""`computeapi explain policy` reports what an API would do."""
 
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -12,7 +12,7 @@ STOP = 'POST /servers/{id}/action os-stop'
 
 @pytest.fixture
 def explain(capsys, tmp_path):
-    """explain(operation, *options) -> exit status, what is printed, and what is said of errors."""
+    """explain(operation, *options) -> exit status, output, and error output."""
 
     def explain(operation, *options, rules=''):
         (tmp_path / 'policy.yaml').write_text(rules)
@@ -81,7 +81,7 @@ def test_the_policy_file_counts(explain):
 
 
 class Decider(BaseHTTPRequestHandler):
-    """A service that rules ask: it lets everybody do what its path says."""
+    """A service that policy rules ask: its answer is the path."""
 
     def do_POST(self):
         self.send_response(200)

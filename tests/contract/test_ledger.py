@@ -1,8 +1,8 @@
-"""Our operations against the contract: what Nova was seen to offer, as three tables.
+"""The project's operations compared with the contract: Nova's observed behaviour, in three tables.
 
-operations.csv: the versions, statuses and rules of each operation. `policy` is what is always asked,
-`policies` adds what is asked in some case only.
-changes.csv: the versions at which the fields of a query, body or response change; * where they cannot be told.
+operations.csv: the versions, statuses and rules of each operation. `policy` is always checked, `policies` has the rules
+that are only checked in some cases.
+changes.csv: the versions at which the fields of a query, body or response change; * if they cannot be determined.
 policies.csv: the defaults of the rules.
 """
 
@@ -28,7 +28,7 @@ def wire(name):
     return re.sub(r'/{\w+}', '/{}', name)
 
 
-# The documents of the versions (* ...) stand outside the table of operations.
+# The version documents (* ...) are not in the table of operations.
 CONTRACT = {wire(row['operation']): row for row in rows('operations.csv') if not row['operation'].startswith('*')}
 DEFAULTS = {row['name']: row['default'] for row in rows('policies.csv')}
 OURS = {}
@@ -83,7 +83,7 @@ CHANGES = {}
 for row in rows('changes.csv'):
     CHANGES.setdefault(wire(row['operation']), {})[row['version'], row['what']] = row['fields']
 
-# Where we say more exactly than Nova's schemas what is answered, or less.
+# Places where this project's response schemas are more exact than Nova's, or less.
 DIFFERENT = {
     ('GET /flavors/detail', '2.75', 'response'): 'no swap is 0 in lists, too',
     ('GET /os-server-groups', '2.15', 'response'): 'a group keeps a policy of 2.15 before 2.15',
@@ -100,7 +100,7 @@ DIFFERENT = {
 
 @functools.cache
 def differences(name):
-    """{(version, what): fields that come or go} by our own account."""
+    """{(version, what): fields added or removed} according to this project's declarations."""
     found = {}
     for version in COMPUTE.versions[1:]:
         for _, what in changes(OURS[name], version):

@@ -1,6 +1,6 @@
-"""Whatever clients send: never an error of ours, and a bad request names what is bad.
+"""Whatever clients send never causes an internal error, and a 400 response names what is wrong.
 
-Bodies and queries are made from the schemas of the OpenAPI documents, then spoiled in one place.
+Bodies and queries are generated from the schemas of the OpenAPI documents, and then spoiled in one place.
 """
 
 import os
@@ -22,13 +22,13 @@ from computeapi.web.openapi import describe
 from tests.conftest import Client, configured, emptied
 from tests.databases import DATABASES
 
-# The same lines thousands of times: other tests count them, in half the time.
+# Coverage is left to other tests: these execute the same lines thousands of times, and take half the time without it.
 pytestmark = pytest.mark.no_cover
 
 VERSIONS = ['2.1', '2.60', str(MAX)]
 CALLERS = ['admin:project', 'bob:project']
 EXAMPLES = int(os.environ.get('COMPUTEAPI_TEST_EXAMPLES', '3'))
-"""How often each operation is asked at each version, on average."""
+"""The average number of requests for each operation at each version."""
 
 SPOILED: list[Any] = [
     None,
@@ -57,7 +57,7 @@ IDENTIFIERS = ['nothing', '0', '1', '-1', '9' * 30, 'é', 'a b', '00000000-0000-
 
 
 def values(schema):
-    """Values that a schema allows; formats and patterns as well as they can be met."""
+    """Values that a schema allows; formats and patterns are met as far as possible."""
     if 'const' in schema or 'enum' in schema:
         return st.sampled_from(schema.get('enum') or [schema['const']])
     for keyword in ('oneOf', 'anyOf'):
@@ -148,7 +148,7 @@ def spoiled(draw, value):
 
 
 def complaints(schema, body):
-    """What is to be read in a refusal: the name of a field for each error, or what is wrong with the whole."""
+    """The expected texts of a refusal: the name of a field for each error, or the error of the whole."""
     errors = jsonschema.Draft202012Validator(schema).iter_errors(body)
     return {str(error.absolute_path[-1]) if error.absolute_path else error.message for error in errors}
 
@@ -157,7 +157,7 @@ def complaints(schema, body):
 
 
 class Asked(NamedTuple):
-    """What a document says about one request."""
+    """The description of one request in a document."""
 
     method: str
     path: str
@@ -171,14 +171,14 @@ class Asked(NamedTuple):
         return jsonschema.Draft202012Validator(self.body).is_valid(body)
 
     def is_about(self, body):
-        """Whether a body, good or bad, reaches the operation: that of an action by its one key."""
+        """Whether a body, valid or not, reaches the operation: an action is identified by its single key."""
         return self.body and (
             not self.path.endswith('/action') or (isinstance(body, dict) and [*body] == self.body['required'])
         )
 
 
 def requests_of(version):
-    """Every request of a version, by the resource that it is about."""
+    """Every request of a version, by resource."""
     found = {}
     for path, item in describe(table.CONTROLLERS, APIVersionRequest.parse(version))['paths'].items():
         for method, operation in item.items():
@@ -197,7 +197,7 @@ ALL = {version: requests_of(version) for version in VERSIONS}
 
 
 class Place:
-    """A cloud with one of everything, and clients to ask it."""
+    """A cloud with one of everything, and clients for it."""
 
     def __init__(self, service):
         self.v21, self.v2 = (Client(load(service, 'compute'), prefix=prefix) for prefix in ('/v2.1', '/v2'))
@@ -222,7 +222,7 @@ class Place:
         return answer.json
 
     def identifiers(self, path):
-        """What may stand for a parameter of a path: more often what exists."""
+        """Values for a parameter of a path, mostly existing IDs."""
         kind = path.split('/')[1]
         known = {'servers': self.server, 'os-server-groups': self.group, 'os-volumes': self.volume}.get(kind, '1')
         return st.sampled_from([known] * 10 + IDENTIFIERS)
@@ -236,7 +236,7 @@ def place(request, stores, tmp_path_factory):
 
 @st.composite
 def urls(draw, place, asked):
-    """A path with its parameters filled in, and a query that may be wrong."""
+    """A path with its parameters filled in, and a query that may be invalid."""
     path = re.sub(r'{\w+}', lambda match: quote(draw(place.identifiers(asked.path)), safe=''), asked.path)
     names = draw(st.lists(st.sampled_from([*asked.query, 'cf-unknown']), max_size=3))
     wrong = st.sampled_from([str(each) for each in SPOILED if len(str(each)) < 6000])
@@ -245,7 +245,8 @@ def urls(draw, place, asked):
 
 
 def check(answer, texts=()):
-    """No error of ours, and a bad request says why; with *texts*, it is a bad request that has one of them."""
+    """There must be no internal error, and a 400 must have a message; with *texts*, it must be a 400 with one of
+    them."""
     assert answer.status < 500 or answer.status in (501, 503), answer
     if texts or answer.status == 400:
         message = answer.json['badRequest']['message']

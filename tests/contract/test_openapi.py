@@ -1,4 +1,4 @@
-"""The OpenAPI documents: valid, complete, stable, and served."""
+"""The OpenAPI documents are valid, complete, stable, and served."""
 
 import re
 

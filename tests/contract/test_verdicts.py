@@ -1,4 +1,4 @@
-"""What request schemas take and what they refuse, where it is easily got wrong: as Nova was seen to decide."""
+"""What request schemas accept and refuse in tricky cases: the same as observed in Nova."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def hinted(**hints):
 
 SERVER, FLAVOR, KEYPAIR = 'POST /servers', 'PUT /flavors/{id}', 'POST /os-keypairs'
 BODIES = [
-    # Names are of printable characters, and Unicode's first plane has no emoji.
+    # Names consist of printable characters in Unicode's basic multilingual plane, which has no emoji.
     (SERVER, '2.104', new(name='é 日本'), True),
     (SERVER, '2.104', new(name='😀'), False),
     (SERVER, '2.104', new(name='a\u200b'), False),
@@ -37,7 +37,7 @@ BODIES = [
     (FLAVOR, '2.55', {'flavor': {'description': ' a é '}}, True),
     (FLAVOR, '2.55', {'flavor': {'description': None}}, True),
     *((FLAVOR, '2.55', {'flavor': {'description': text}}, False) for text in ('😀', 'a\u200b', 'a\u2028', '\x7f')),
-    # A UUID is one in capitals too; what says that it is one is not.
+    # A UUID may be in upper case, but the prefix urn:uuid: may not.
     *(
         (SERVER, '2.104', new(imageRef=text), True)
         for text in (ID, ID.upper(), ID.replace('-', ''), f'{{{ID}}}', f'urn:uuid:{ID}')
@@ -66,7 +66,7 @@ QUERIES = [
 
 
 def operation_of(name, version):
-    """The operation at a version, which of None is /v2."""
+    """The operation at a version; None: at /v2."""
     at = APIVersionRequest.parse(version or '2.1')
     return at, next(each for each in api.operations() if str(each) == name and each.min <= at <= each.max)
 

@@ -1,4 +1,4 @@
-"""The benchmarks go on measuring what they say, whatever becomes of what they import."""
+"""The benchmarks still run and measure what they claim."""
 
 import subprocess
 import sys
@@ -26,7 +26,7 @@ def test_it_runs(name):
 
 
 def test_two_endpoints():
-    """Here they are one; the cloud of `run` says by OS_* where it is, and who asks."""
+    """Both are the same here; the cloud of `run` provides its URL and credentials as OS_* variables."""
     asked = f'{sys.executable} {FOLDER / "against.py"} --rounds 1 --calls 1 $URL $URL'
     found = f'URL=${{OS_AUTH_URL%/identity/v3}}/v2.1; {asked}'
     command = [sys.executable, '-m', 'computeapi', 'run', '--', 'sh', '-c', found]
@@ -39,5 +39,5 @@ def test_two_endpoints():
 
 def test_none_is_forgotten():
     programs = {path.name for path in FOLDER.glob('*.py') if "__name__ == '__main__'" in path.read_text()}
-    # Those have tests of their own, here and beside the tests of many clients.
+    # Those have tests of their own, here and next to the tests of many clients.
     assert programs - {'against.py', 'load.py'} == set(SMALL)

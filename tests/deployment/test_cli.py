@@ -1,4 +1,4 @@
-"""The `computeapi` command, apart from `serve`."""
+"""The `computeapi` command, except `serve`."""
 
 import json
 import re
@@ -77,7 +77,7 @@ def test_status_looks_into_the_directory_of_serve_that_is_named(run, two_cells, 
 
 @pytest.fixture
 def two_cells(tmp_path):
-    """A service with three hosts in two cells, in the directory of `serve`."""
+    """A service with three hosts in two cells, in the data directory of `serve`."""
     conf = config.load(overrides={('simulated', 'hosts'): 3, ('simulated', 'cells'): 2})
     service = Service(conf, Store(directory.database(tmp_path)))
     schema.upgrade(service.store)
@@ -99,7 +99,7 @@ def test_a_cell_is_down_and_up_again(run, two_cells, tmp_path):
 
 @pytest.fixture
 def status(run, tmp_path):
-    """status(configuration) of an SQLite database that is up to date."""
+    """status(configuration): the status with an up-to-date SQLite database."""
 
     def status(text):
         path = tmp_path / 'other.conf'

@@ -1,4 +1,4 @@
-"""Consoles as users open them: at `computeapi serve`, and at `computeapi consoleproxy` beside it."""
+"""Consoles as users open them: with `computeapi serve`, and with a separate `computeapi consoleproxy`."""
 
 import datetime
 import ipaddress
@@ -44,17 +44,17 @@ class Test(NoVNCValidateMixin):
 
 Test().debug()
 """
-"""What tempest's tests of noVNC do; to import it warns of much."""
+"""The same as Tempest's tests of noVNC, whose import causes many warnings."""
 
 
 class Proxy:
-    """A process of `computeapi consoleproxy`, and where it lets in, by type of console."""
+    """A process of `computeapi consoleproxy`, with its listening addresses by type of console."""
 
     def __init__(self, process):
         self.process = process
 
     def door(self, kind):
-        """What it prints when it is there."""
+        """The listening address that it logs when it is ready."""
         line = rf'Consoles of type {kind} are at (\S+) port (\d+)'
         found = wait_until(lambda: re.search(line, self.process.log.read_text()))
         return f'{found[1]}:{found[2]}'
@@ -68,7 +68,7 @@ def proxying(start, database, **environment):
 
 
 class Deployment:
-    """A cloud, what a user has to do with it, and a proxy that has nothing but its database."""
+    """A cloud with a user, and a proxy that shares only its database."""
 
     def __init__(self, served, database):
         self.log = served.process.log
@@ -81,7 +81,7 @@ class Deployment:
         return self.user.compute.wait_for_server(server, interval=0.2)
 
     def url(self, server, kind):
-        """What the API says."""
+        """The URL that the API returns."""
         return self.admin.compute.create_console(server, kind)['url']
 
     def console_log(self, server):
@@ -101,7 +101,7 @@ def deployment(tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def beside(deployment, tmp_path_factory):
-    """The proxy beside the cloud."""
+    """The proxy next to the cloud."""
     with starting(tmp_path_factory.mktemp('proxy')) as start:
         environment = {'OS_CONSOLE__ALLOWED_ORIGINS': 'dashboard.example.org', 'OS_SPICE__ENABLED': 'true'}
         with proxying(start, deployment.database, **environment) as proxy:
@@ -115,7 +115,7 @@ def server(deployment):
 
 @pytest.fixture(params=['serve', 'consoleproxy'])
 def url(request, deployment):
-    """url(server, 'serial'): where a client of WebSockets finds the console, at either of the two."""
+    """url(server, 'serial'): the URL for WebSocket clients, of either proxy."""
     beside = request.getfixturevalue('beside') if request.param == 'consoleproxy' else None
 
     def url(server, kind):
@@ -220,7 +220,7 @@ def test_tokens_are_in_no_log(deployment, beside, server, url):
 
 @pytest.fixture(scope='module')
 def certificate(tmp_path_factory):
-    """A file with a certificate of this machine and its key."""
+    """A file with a certificate for this machine and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, '127.0.0.1')])
     now = datetime.datetime.now(datetime.UTC)

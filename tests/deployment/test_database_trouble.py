@@ -1,4 +1,4 @@
-"""What is the matter with the database is told in one line, with status 1, by whatever needs it."""
+"""Every command that needs the database reports its problem in one line, with exit status 1."""
 
 import subprocess
 import sys
@@ -30,7 +30,7 @@ def configured(folder, url):
 
 
 def run(command, folder, url):
-    """The status and the lines of what it says of mistakes, in a process of its own."""
+    """The exit status and the lines of error output, in a process of its own."""
     conf = configured(folder, url)
     name, *more = command.split()
     if name == 'serve':
@@ -42,8 +42,7 @@ def run(command, folder, url):
 
 @pytest.fixture
 def told(capsys):
-    """told(command, folder, url): the same as `run`, which takes seconds for each process, without one but for
-    `serve`."""
+    """told(command, folder, url): like `run`, but without a process, which takes seconds, except for `serve`."""
 
     def tell(command, folder, url):
         if command.startswith('serve'):
@@ -94,7 +93,7 @@ def test_a_disk_that_is_full(tmp_path, command):
     conf.write_text(
         f'[database]\nconnection = sqlite:///{tmp_path}/file.db\n[standalone]\ndata_dir = {tmp_path}/data\n'
     )
-    # -B: Python would keep half of what it compiles, for all who import it afterwards.
+    # -B: otherwise Python could leave a truncated bytecode file behind, for everybody who imports it later.
     whole = f'ulimit -f 64; exec {sys.executable} -B -m computeapi {command} --config-file {conf}'
     done = subprocess.run(['bash', '-c', whole], capture_output=True, text=True, check=False, timeout=60)
     [line] = done.stderr.splitlines()

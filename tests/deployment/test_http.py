@@ -1,4 +1,4 @@
-"""HTTP as `computeapi serve` speaks it, byte for byte."""
+"""The HTTP of `computeapi serve`, byte for byte."""
 
 import hashlib
 import http.client
@@ -32,7 +32,7 @@ class Wire:
         self.socket.sendall(text.encode() + body)
 
     def answer(self, method='GET'):
-        """The next answer: (status, headers, body)."""
+        """The next response: (status, headers, body)."""
         response = http.client.HTTPResponse(self.socket, method=method)
         response.fp.close()
         response.fp = self.file
@@ -55,7 +55,7 @@ class Wire:
 
 
 def seconds_to_read(count):
-    """Of a processor, for a head with so many headers of one name."""
+    """The CPU time to parse a request head with this many headers of the same name."""
     data, taken = b'GET / HTTP/1.1\r\n' + b'A: b\r\n' * count + b'\r\n', []
     for _ in range(3):
         request = WholeRequest()

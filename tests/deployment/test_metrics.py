@@ -18,7 +18,7 @@ THIS_MANY = 60
 
 
 def scrape(url, **more):
-    """{name: {label values: value}}, labels in the order of their names."""
+    """{name: {label values: value}}, with labels in the order of their names."""
     answer = requests.get(f'{url}/metrics', timeout=30, **more)
     assert answer.status_code == 200, answer.text
     found = defaultdict(dict)
@@ -29,7 +29,7 @@ def scrape(url, **more):
 
 
 def total(url):
-    """How many requests for flavors were counted."""
+    """The counted requests for flavors."""
     counted = scrape(url)['computeapi_requests_total']
     return sum(value for labels, value in counted.items() if 'GET /flavors' in labels)
 
@@ -39,7 +39,7 @@ def ask(url):
 
 
 def workers_of(uwsgi):
-    """The processes that answer, or did once."""
+    """The PIDs of current and former uwsgi workers."""
     return [
         int(pid)
         for pid in re.findall(r'(?:spawned|Respawned) uWSGI worker \d+ \((?:new )?pid: (\d+)', uwsgi.log.read_text())
@@ -48,7 +48,7 @@ def workers_of(uwsgi):
 
 @pytest.fixture
 def uwsgi(uwsgi_of):
-    """uwsgi(): (Process, URL); it ends before its database does."""
+    """uwsgi(): (Process, URL); it ends before its database is dropped."""
     started = []
 
     def run():

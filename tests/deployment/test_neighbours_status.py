@@ -1,4 +1,4 @@
-"""What `computeapi status` says of the services that this one stands on; here another `computeapi serve` has them."""
+"""What `computeapi status` reports about other services, which another `computeapi serve` provides here."""
 
 import re
 import socket
@@ -37,7 +37,7 @@ ASKED = ['Keystone', 'Glance', 'Neutron', 'Cinder', 'Service user']
 
 @pytest.fixture
 def conf(serve, tmp_path):
-    """conf(text): a configuration that names the services of a `computeapi serve`, and then says *text*."""
+    """conf(text): a config file for the services of a `computeapi serve`, with *text* appended."""
     cloud = yaml.safe_load(Path(serve('--in-memory', '--quiet').clouds).read_text())['clouds']['computeapi']
 
     def conf(text='', **changes):
@@ -54,7 +54,7 @@ def standings(found):
 
 def test_where_they_are_and_as_whom_they_are_asked(conf):
     found = impressions(conf())
-    # An administrator, who has not the role `service`.
+    # An administrator without the role `service`.
     assert standings(found) == dict.fromkeys(ASKED, Standing.LACKING)
     who = r'as admin of admin \(admin, manager, member, reader\): it lacks service'
     assert re.fullmatch(rf'v2\.\d+ at http://\S+/image/v2/, {who}', found['Glance'].words)

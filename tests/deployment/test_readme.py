@@ -1,4 +1,4 @@
-"""The README's deployment, and what docs/how-to/testing.md says of hosts; tests/docs tries the rest of both."""
+"""The README's deployment, and the claims of docs/how-to/testing.md about hosts; tests/docs tests the rest of both."""
 
 import os
 import re
@@ -20,7 +20,7 @@ CLONED = ('computeapi', 'etc', 'pyproject.toml', 'README.md', 'LICENSE')
 
 
 class Machine:
-    """A clone in a folder of its own, and services there. What a command would download is what the tests have."""
+    """A clone in its own folder, with services. The tests' own packages stand in for downloads."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -38,7 +38,7 @@ class Machine:
 
     @contextmanager
     def service(self, script, **environment):
-        """Run what ends with a service, in a virtual environment, and stop it at the end."""
+        """Run a script that ends with a service, in a virtual environment; stop the service at the end."""
         *before, last = script.splitlines()
         lines = ['set -e', '[ -e .venv ] || python3 -m venv .venv', '. .venv/bin/activate', *before, f'exec {last}']
         process = Process(['bash', '-c', '\n'.join(lines)], self.folder, self.environment | environment)
@@ -66,7 +66,7 @@ def test_the_simulated_hosts_do_as_they_are_told(serve, tmp_path):
 
 
 def moved(cloud, server):
-    """Whether the server is on another host, once it is no longer on its way."""
+    """Whether the server is on another host, after its task state is cleared."""
     while (now := cloud.compute.get_server(server)).task_state:
         pass
     return now.compute_host != server.compute_host

@@ -1,4 +1,4 @@
-"""`computeapi serve`, as somebody uses it who has nothing yet."""
+"""`computeapi serve` for a new user."""
 
 import hashlib
 import hmac
@@ -16,7 +16,7 @@ import requests
 from tests.deployment.conftest import ROOT, free_port
 
 MOST_MEMORY = 120
-"""What the service may take of a machine, in MB, before it has done anything."""
+"""The maximum memory of the idle service, in MB."""
 SMALL = {'flavor_id': '1', 'networks': 'none'}
 
 
@@ -195,7 +195,7 @@ def test_passwords_are_shown_on_terminals_only(serve, start, tmp_path):
 
 
 def on_terminal(command, folder, until):
-    """What the command prints on a terminal, up to a word; then it is stopped."""
+    """The output of the command on a terminal, up to a word; then it is stopped."""
     ours, theirs = os.openpty()
     environment = os.environ | {'PYTHONPATH': str(ROOT)}
     process = subprocess.Popen(command, stdout=theirs, stderr=subprocess.DEVNULL, cwd=folder, env=environment)

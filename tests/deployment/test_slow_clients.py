@@ -1,4 +1,4 @@
-"""`computeapi serve` against clients that are slow, greedy or hostile: others are answered meanwhile."""
+"""`computeapi serve` with slow, greedy or hostile clients: others are served meanwhile."""
 
 import socket
 import time
@@ -8,11 +8,11 @@ import requests
 
 JSON = 'Content-Type: application/json\r\n'
 LARGE = 200 * 1024 * 1024
-"""Bytes that a client announces and mostly does not send."""
+"""The number of bytes that a client announces, and mostly does not send."""
 
 
 class Client:
-    """A socket at the service; closed at the end."""
+    """A connection to the service; closed at the end."""
 
     def __init__(self, url, receive_buffer=None):
         host, _, port = url.removeprefix('http://').partition(':')
@@ -26,11 +26,11 @@ class Client:
         self.socket.sendall((f'{line} HTTP/1.1\r\nHost: cloud\r\n{headers}\r\n'.encode() + body) * times)
 
     def answer(self):
-        """All that comes until the connection ends."""
+        """Everything received until the connection ends."""
         return b''.join(iter(lambda: self.socket.recv(65536), b'')).decode('latin-1')
 
     def ended(self):
-        """Whether the service ended the connection, once what it sent before is read."""
+        """Whether the service closes the connection, after what it sent before is read."""
         try:
             self.answer()
         except ConnectionResetError:
@@ -61,7 +61,7 @@ def check_others_are_answered(url, times=5):
 
 @pytest.fixture(scope='module')
 def url(serve_for_all):
-    """For tests that leave a service as it was."""
+    """A shared service, for tests that do not change it."""
     return serve_for_all('--in-memory').url
 
 

@@ -1,4 +1,4 @@
-"""Clients that ask again at once, and whatever else they may do then."""
+"""Clients with persistent connections, and whatever else they may do."""
 
 import http.client
 import socket
@@ -19,7 +19,8 @@ LONG = b'0123456789abcdef' * 15_000
 
 
 class App:
-    """/echo: what was sent. /long: more than a client takes at once. /later: at the second try. /wait: on release."""
+    """/echo: returns the body. /long: more than a client reads at once. /later: at the second attempt. /wait: on
+    release."""
 
     def __init__(self):
         self.tries, self.release, self.asked = 0, threading.Event(), threading.Event()
@@ -56,7 +57,7 @@ def url(app):
 
 @pytest.fixture
 def jobs(monkeypatch):
-    """What threads are asked to do."""
+    """The jobs given to threads."""
     jobs, run = [], Threads.run
 
     def noted(threads, job):
@@ -169,7 +170,8 @@ def test_what_is_being_answered_at_the_end_is_answered(app):
 
 
 def test_answers_keep_to_their_clients(url):
-    """Whoever comes and goes in the midst of it, no answer goes to another one who has the same socket's number."""
+    """Even if clients connect and disconnect meanwhile, no response goes to another client whose socket has the same
+    number."""
     wrong = []
 
     def client(number):
@@ -179,7 +181,7 @@ def test_answers_keep_to_their_clients(url):
                 text = f'{number}/{turn}/{part}' * 50
                 connection.request('POST', '/echo', text)
                 if part == 2 and turn % 2:
-                    # Gone before the answer.
+                    # Disconnect before the response.
                     break
                 if connection.getresponse().read().decode() != text:
                     wrong.append(text)

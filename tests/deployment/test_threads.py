@@ -1,4 +1,4 @@
-"""The threads in which `serve` answers: none idle while a job waits, and those that were busy last first."""
+"""The threads that serve requests: none is idle while a job waits, and the most recently busy one is used first."""
 
 import threading
 
@@ -17,7 +17,7 @@ def threads():
 
 
 def done_by(threads):
-    """The thread that does a job."""
+    """The name of the thread that does a job."""
     name, done = [], threading.Event()
 
     def job():
@@ -30,7 +30,7 @@ def done_by(threads):
 
 
 def idle(threads, number):
-    """Wait until so many have nothing to do."""
+    """Wait until this many threads are idle."""
     return any(len(threads.idle) == number or threading.Event().wait(0.01) for _ in range(SECONDS * 100))
 
 

@@ -1,4 +1,4 @@
-"""Several processes of a real uwsgi, set up by the file that comes with the service, on one database."""
+"""Several processes of a real uwsgi with the configuration that comes with the service, on one database."""
 
 import os
 import re
@@ -39,7 +39,7 @@ def database():
 
 @pytest.fixture
 def uwsgi_of(start, database_url, tmp_path):
-    """uwsgi_of(app): (Process, URL) of a uwsgi that answers."""
+    """uwsgi_of(app): (Process, URL) of a uwsgi that responds."""
     store = Store(database_url)
     schema.upgrade(store)
     store.close()
@@ -93,7 +93,7 @@ def test_it_answers_and_stops(uwsgi_behind, tmp_path):
 
 
 def test_other_users_reach_no_more_than_the_router(uwsgi):
-    """By its own protocol uwsgi lets whoever reaches a process name a file that it is to run."""
+    """In its own protocol, uwsgi lets anybody who can connect to a process name a file for it to execute."""
     process, url = uwsgi
     bound = re.findall(r'uwsgi socket \d+ .*bound to (.+) fd \d+', process.log.read_text())
     [path] = [Path(address.removeprefix('UNIX address ')) for address in bound]
@@ -152,7 +152,7 @@ def test_many_clients_that_keep_their_connections_are_answered(uwsgi, run_load):
 
 @pytest.mark.parametrize(('length', 'status'), [(100_000, 400), (1_000_000, 413)])
 def test_long_bodies_are_answered(uwsgi_behind, length, status):
-    """As long as those of servers with user_data, and too long: each on a connection of its own, as with curl."""
+    """As long as those with user_data, and too long, each on a separate connection, as with curl."""
     _, url = uwsgi_behind
     body = {'keypair': {'name': 'long', 'public_key': 'x' * length}}
     answers = [requests.post(f'{url}/v2.1/os-keypairs', json=body, timeout=30).status_code for _ in range(30)]
@@ -181,7 +181,7 @@ def test_it_reloads(uwsgi_behind, tmp_path):
 
 
 def test_a_body_that_breaks_off_comes_to_nothing(uwsgi_behind, tmp_path):
-    """uwsgi, which reads it first, hangs up after a while."""
+    """uwsgi reads the body first, and closes the connection after a while."""
     _, url = uwsgi_behind
     with socket.create_connection(('127.0.0.1', int(url.rpartition(':')[2])), timeout=30) as client:
         head = b'POST /v2.1/flavors HTTP/1.1\r\nHost: cloud\r\nContent-Type: application/json\r\n'

@@ -1,4 +1,4 @@
-"""Who works, and when: `computeapi worker`, and the workers in processes that answer requests."""
+"""Where workers run, and when: in `computeapi worker`, and in processes that serve requests."""
 
 import os
 import signal
@@ -30,7 +30,7 @@ from computeapi.backends.hypervisor.simulated import SimulatedHypervisor
 SimulatedHypervisor.spawn = lambda *arguments, **facts: threading.Event().wait()
 worker.run(config.load(['computeapi.conf']))
 """
-"""A process whose host does not answer."""
+"""A process with an unresponsive host."""
 SERVER = """
 import os, sys, time
 import computeapi.wsgi
@@ -46,7 +46,7 @@ for _ in range(int(sys.argv[1])):
         serve()
 serve()
 """
-"""A server that knows nothing of computeapi, and forks as often as it is told after it loaded the application."""
+"""A server that does not know computeapi, and forks as often as told after loading the application."""
 PATIENCE = 40
 
 
@@ -57,7 +57,7 @@ def database():
 
 @pytest.fixture
 def store(database_url, tmp_path):
-    """A database that is configured in a file, with all tables."""
+    """An initialized database with a config file."""
     (tmp_path / 'computeapi.conf').write_text(CONF.format(folder=tmp_path, url=database_url))
     store = Store(database_url)
     schema.upgrade(store)
@@ -66,7 +66,7 @@ def store(database_url, tmp_path):
 
 
 def wait_until(condition):
-    """What the condition, a function, finds to be true."""
+    """Waits until the condition, a function, is true; returns its value."""
     until = time.monotonic() + PATIENCE
     while not (found := condition()):
         assert time.monotonic() < until
@@ -75,7 +75,7 @@ def wait_until(condition):
 
 
 def known(store, wanted=1):
-    """The processes that there are, as soon as there are that many."""
+    """The known processes, as soon as there are this many."""
     seen = []
 
     def are_there():
@@ -152,7 +152,7 @@ CONFIGURED = {'OS_COMPUTEAPI_CONFIG_FILES': 'computeapi.conf'}
 
 @pytest.mark.parametrize('options', [[], ['--lazy-apps']])
 def test_workers_begin_with_the_processes_of_uwsgi(store, start, options):
-    """Nobody asks for anything."""
+    """Without any request."""
     with uwsgi(start, *options, **CONFIGURED):
         assert {(each.binary, each.workers) for each in known(store, PROCESSES)} == {('computeapi-api', 4)}
     assert known(store, 0) == []
@@ -231,7 +231,7 @@ def test_what_a_process_that_was_killed_had_under_way_is_taken_over_within_15_se
     wait_until(lambda: store.ask(owner))
     start(WORKER)
     known(store, 2)
-    # It keeps what it has for longer than a lease.
+    # It keeps its task for longer than a lease.
     time.sleep(14)
     assert api.get(server).json['server']['status'] == 'BUILD'
     stuck.process.kill()
@@ -242,5 +242,5 @@ def test_what_a_process_that_was_killed_had_under_way_is_taken_over_within_15_se
 
 
 def owner(connection):
-    """Whose the one task is."""
+    """The owner of the only task."""
     return connection.scalar(sa.select(tasks.c.owner))

@@ -1,9 +1,9 @@
-"""Every block of code in the documentation is tried here, in order, page by page, or says before it why it is not.
+"""Every code block in the documentation is run here, in order, page by page, unless a comment before it says why not.
 
-A comment stands right before a block that is not tried here: `not run: REASON`, or `run by tests/...`, which names the
-page. What is tried: `sh`, which has to go well; `console`, which has to print what stands there; `python`, which has to
-pass where there is a test in it, and else has to go well; `ini`, of which there have to be the options. A block whose
-first line is a comment with the name of a file is that file.
+A block that is not run here has a comment directly before it: `not run: REASON`, or `run by tests/...`, in a file that
+names the page. Blocks are checked by language: `sh` must succeed; `console` must print the given output; `python` must
+pass if it contains a test, and otherwise succeed; the options in `ini` must exist. A block whose first line is a
+comment with the name of a file is that file.
 """
 
 import re
@@ -50,12 +50,12 @@ def evacuate_with_my_tool(environ):
 
 
 """
-"""What pages speak of and do not have."""
+"""Functions that pages refer to, but do not define."""
 
 
 class Setting(NamedTuple):
-    """What a page is tried in. cloned: a clone of the project.  served: where `computeapi serve` runs.
-    inside: what the shell is run by.  cloud: Python finds one by the names that the fixture has."""
+    """The environment for a page. cloned: in a clone of the project.  served: with a running `computeapi serve`.
+    inside: the command that runs the shell.  cloud: Python code finds a cloud under the names of the fixture."""
 
     cloned: bool = False
     served: bool = False
@@ -103,7 +103,7 @@ def test_what_stands_there_is_so(page, tmp_path, monkeypatch):
 
 
 class Trial:
-    """A folder in which the blocks of a page are tried, with a shell and a cloud where they need one."""
+    """A folder in which the blocks of a page are run, with a shell and a cloud if necessary."""
 
     def __init__(self, folder: Path, setting: Setting):
         self.folder, self.setting = folder, setting
@@ -150,14 +150,14 @@ class Trial:
             self.cloud.reset()
             self.names |= {'cloud': self.cloud, 'openstack_cloud': self.cloud}
         with warnings.catch_warnings():
-            # Those are for who reads the page, of what openstacksdk will do one day.
+            # Deprecation warnings of openstacksdk are for readers of the page.
             warnings.simplefilter('ignore')
             if self.cloud is not None:
                 self.names['make_my_server'](self.cloud.environ)
             exec(compile(text, '<page>', 'exec'), self.names)
 
     def run_tests(self) -> None:
-        """All that stand on the page by themselves, at once, for pytest takes a while to start."""
+        """Run all independent tests of the page at once, because pytest takes a while to start."""
         if self.tests:
             folder = self.folder / 'gathered'
             folder.mkdir()
@@ -192,7 +192,7 @@ TRIED = {'sh': Trial.sh, 'console': Trial.console, 'python': Trial.python, 'ini'
 
 @pytest.mark.parametrize('page', PAGES)
 def test_links_lead_somewhere(page):
-    """Those to other files; Sphinx looks at the links between its pages, and knows nothing of the others."""
+    """Links to other files; Sphinx only checks links between its own pages."""
     for link in re.findall(r'\]\(([^)#\s]+)[^)]*\)', (ROOT / page).read_text()):
         if not link.startswith(('http:', 'https:')) and '/generated/' not in f'/{link}':
             assert (ROOT / page).parent.joinpath(link).exists(), link

@@ -1,4 +1,4 @@
-"""The pages of the reference that are made as the documentation is built have all that the code declares."""
+"""The reference pages generated with the documentation contain everything that the code declares."""
 
 import re
 
@@ -51,5 +51,5 @@ def test_release_notes_are_of_kinds_that_there_are():
     for path in notes:
         note = yaml.safe_load(path.read_text())
         assert note.keys() <= kinds, path
-        # In Markdown, as all pages are.
+        # In Markdown, like all pages.
         assert all(isinstance(item, str) and '``' not in item for items in note.values() for item in items), path

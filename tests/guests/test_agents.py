@@ -1,7 +1,7 @@
-"""Guests on hosts that agents drive, while each process of the cloud is killed in turn and the broker restarted: none
-is lost, doubled or left.
+"""Guests on hosts with agents, while every process of the cloud is killed in turn and the broker is restarted: no guest
+is lost, duplicated or left behind.
 
-COMPUTEAPI_TEST_BOOTS and COMPUTEAPI_TEST_MOVES say how many boot and move, e.g. 50 and 20.
+COMPUTEAPI_TEST_BOOTS and COMPUTEAPI_TEST_MOVES are the numbers of guests to boot and to move, e.g. 50 and 20.
 """
 
 import os
@@ -30,13 +30,13 @@ def cloud(transport_url, tmp_path):
 
 
 def troubles(cloud):
-    """Each process is killed once, and the broker restarted in the middle."""
+    """Each process is killed once, and the broker is restarted in the middle."""
     first, second, third = (agent.kill_and_start for agent in cloud.agents.values())
     return first, cloud.control.kill_and_start, cloud.broker.restart, second, third
 
 
 def shares(things, number):
-    """So many parts of a list, none much larger than another one."""
+    """This many parts of a list, of nearly equal size."""
     return [things[at::number] for at in range(number)]
 
 
@@ -64,7 +64,7 @@ def test_every_guest_boots_and_moves_once_whoever_is_killed_meanwhile(cloud):
 
 
 def test_a_guest_that_was_left_on_a_host_does_not_become_the_one_that_comes_there(cloud):
-    """Nobody could be told there that it was evacuated, nor has its agent begun since."""
+    """The host could not be told about the evacuation, and its agent has not restarted since."""
     [server] = cloud.boot(1)
     cloud.until(lambda: cloud.are_at_rest([server]))
     [(former, left)] = cloud.guests()

@@ -1,4 +1,4 @@
-"""The smallest guest boots, remembers and answers."""
+"""The smallest guest boots, counts its boots, and echoes input."""
 
 import json
 import subprocess

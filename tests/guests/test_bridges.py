@@ -1,4 +1,4 @@
-"""Guests on bridges, in a network namespace of the tests' own: nothing of the machine is touched."""
+"""Guests on bridges, in a network namespace of the tests' own, so that the machine's network is not touched."""
 
 import base64
 import contextlib
@@ -56,14 +56,14 @@ def bridges_in(folder, networks, *arguments):
 
 
 def make_network(networks, cidr, **facts):
-    """The name of a new one with a subnet there."""
+    """Creates a network with a subnet; returns its name."""
     network = networks.resources.create(ADMIN, 'networks', {'name': str(uuid.uuid4())})
     networks.resources.create(ADMIN, 'subnets', {'network_id': network['id'], 'cidr': cidr} | facts)
     return network['name']
 
 
 def make_port(networks, name='private', **facts):
-    """An entry of network_info."""
+    """Creates a port; returns its entry of network_info."""
     network = networks.resources.find(ADMIN, 'networks', {'name': [name]})[0]
     held = {'device_id': str(uuid.uuid4()), 'device_owner': 'compute:nova', 'binding:host_id': 'here'}
     port = networks.resources.create(ADMIN, 'ports', {'network_id': network['id']} | held | facts)
@@ -96,7 +96,7 @@ def run(*arguments):
 
 
 def make_office(address):
-    """A link of the host's own."""
+    """Create a network link that belongs to the host itself."""
     run('ip', 'link', 'add', 'office', 'type', 'bridge')
     run('ip', 'address', 'add', address, 'dev', 'office')
     run('ip', 'link', 'set', 'office', 'up')
@@ -118,7 +118,7 @@ with socket.create_server(('198.51.100.2', 7)) as server:
 
 @contextmanager
 def listener():
-    """Another machine, 198.51.100.2 on a wire to this one. It writes who called it."""
+    """Another machine, 198.51.100.2, on a link to this one. It prints the addresses of its callers."""
     machine = subprocess.Popen(
         ['unshare', '--net', sys.executable, '-c', LISTEN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -148,7 +148,7 @@ def processes(folder):
 
 
 def greeting(address):
-    """What an ssh server says first."""
+    """The greeting of an SSH server."""
     with socket.create_connection((address, 22), timeout=SECONDS) as connection:
         return connection.recv(100)
 
@@ -224,7 +224,7 @@ def test_nothing_is_left_when_the_last_port_is_gone(tmp_path, networks, bridges)
     assert links() == {bridge, *taps} and len(processes(tmp_path)) == 1
     bridges.tear_down('one', first)
     assert links() == {bridge, f'tap{second["port_id"][:11]}'}
-    # Whoever comes after finds what is there.
+    # Another process finds the existing state.
     other = bridges_in(tmp_path, networks)
     other.tear_down('two', second)
     other.tear_down('two', second)
@@ -276,7 +276,7 @@ def test_a_gateway_is_an_address_of_its_subnet_or_not_on_the_host(networks, brid
 
 
 def test_what_cannot_be_connected_keeps_nothing_else_from_being_so(tmp_path, networks, bridges):
-    """Who has a network here makes it overlap with that of another one, and takes an address of his."""
+    """A tenant creates a network that overlaps with another one, and takes an address from it."""
     first, second = make_port(networks), make_port(networks, make_network(networks, '192.168.7.0/24'))
     for server, port in (('one', first), ('two', second)):
         bridges.set_up(server, port)
@@ -298,7 +298,7 @@ def test_what_cannot_be_connected_keeps_nothing_else_from_being_so(tmp_path, net
 
 
 def test_what_was_here_goes_before_what_was_not_whoever_noted_it(networks, bridges):
-    """An older release did not note which subnets were here, and kept ports that it could not connect."""
+    """An older release did not record the local subnets, and kept ports that it could not connect."""
     first = make_port(networks)
     bridges.set_up('server', first)
     second = make_port(networks, make_network(networks, '10.0.0.0/16'))
@@ -309,7 +309,7 @@ def test_what_was_here_goes_before_what_was_not_whoever_noted_it(networks, bridg
 
 
 def test_what_comes_onto_the_host_later_takes_no_guests_off(networks, bridges):
-    """Nor what is said later of where subnets may be."""
+    """Nor does a later change of the configured subnet ranges."""
     port = make_port(networks)
     bridges.set_up('server', port)
     make_office('10.0.200.1/24')
@@ -338,7 +338,7 @@ def test_what_fails_with_one_network_is_no_matter_of_others(networks, bridges, m
 
 @pytest.mark.parametrize('ethertype', ['IPv4', 'IPv6'])
 def test_whatever_a_security_group_may_say_the_firewall_takes(networks, bridges, ethertype):
-    """One that it did not take would keep all guests of the host as they are."""
+    """A rule that the firewall refused would prevent updates for all guests of the host."""
     anywhere, group = {'IPv4': '0.0.0.0/0', 'IPv6': '::/0'}[ethertype], networks.create_security_group(ADMIN, 'odd', '')
     networks.resources.set_quotas(ADMIN, 'admin', {'security_group_rule': -1})
     of_version = [n for n in {*NUMBERS.values(), 0, 255} if ethertype == 'IPv6' or n not in OF_IPV6]
@@ -401,7 +401,7 @@ def callers(listening, found):
 
 
 def test_nobody_asks_for_metadata_from_the_address_of_another(tmp_path, networks):
-    """Not even who may say what he likes."""
+    """Not even a guest without port security."""
     first = make_port(networks, port_security_enabled=False, security_groups=[])
     second = make_port(networks)
     with ExitStack() as stack:
@@ -463,7 +463,7 @@ def test_the_driver_plugs_its_guests_in(guests, networks, servers):
     assert set(driver.diagnostics(server, [])['interfaces'][0]) >= {'rx_octets', 'tx_packets'}
     address = networks.create_floating_ip(ADMIN).address
     networks.associate_floating_ip(ADMIN, address, server.network_info[0]['port_id'])
-    # What sees to the host now and then has the networks follow what changed since.
+    # Periodic upkeep applies changes made since.
     driver.upkeep()
     assert address in run('nft', 'list', 'table', 'ip', 'computeapi')
     driver.destroy(server)

@@ -1,4 +1,4 @@
-"""A cloud whose services are all built in, while its hosts are agents': guests have its images, networks, volumes."""
+"""A cloud with built-in services only and agents on its hosts: guests use its images, networks and volumes."""
 
 import os
 from contextlib import closing
@@ -19,10 +19,10 @@ HOSTS = ('alpha', 'beta', 'gamma')
 
 
 class BuiltIn(GuestCloud):
-    """As `driver` of a Terminal, whose servers are ids, it asks for what is in the folders of their guests."""
+    """Also serves as the `driver` of a Terminal; servers are given by ID, and found in the folders of their guests."""
 
     def volume(self, **facts):
-        """The id of a new one of 1 GiB, which is ready."""
+        """Creates a volume of 1 GiB; returns its ID when it is available."""
         volume = self.ask('POST', '/volume/v3/volumes', {'volume': {'size': 1, **facts}})['volume']['id']
         self.until(lambda: self.status_of(volume) == 'available')
         return volume
@@ -31,7 +31,7 @@ class BuiltIn(GuestCloud):
         return self.ask('GET', f'/volume/v3/volumes/{volume}')['volume']['status']
 
     def exports(self):
-        """The processes by which volumes are reached, which run."""
+        """The running processes that export volumes."""
         found = [VolumeExport(path.parent) for path in self.folder.glob('data/exports/*/export.json')]
         return [export.process for export in found if export.process.runs]
 
@@ -42,7 +42,7 @@ class BuiltIn(GuestCloud):
         return self.servers()[server]['OS-EXT-SRV-ATTR:host']
 
     def move(self, server, *others):
-        """To another host, while it runs."""
+        """Live migrate the server to the other host."""
         former = self.host_of(server)
         self.act(server, 'os-migrateLive', {'host': None, 'block_migration': 'auto'})
         self.settle(server, *others)
@@ -79,7 +79,7 @@ def cloud(transport_url, tmp_path):
 
 
 def linux(cloud):
-    """The facts of a server that is the tiny Linux."""
+    """The request for a server that boots the tiny Linux."""
     image = cloud.upload('linux', Path(os.environ['COMPUTEAPI_TEST_GUESTS'], 'linux.qcow2').read_bytes(), 'qcow2')
     flavor = {'name': 'tiny', 'vcpus': 1, 'ram': 128, 'disk': 1}
     flavor = cloud.ask('POST', '/v2.1/flavors', {'flavor': flavor})['flavor']['id']
@@ -103,7 +103,7 @@ def test_guests_behind_agents_have_its_images_networks_and_volumes(cloud):
         terminal.expect(f'computeapi-guest: disk vdb {GIB} {volume[:20]}')
         terminal.ask('echo "kept" >/dev/vdb; sync')
 
-        # What the guest asks for meanwhile is answered when they are there again.
+        # I/O of the guest is completed when the exports are back.
         for process in cloud.exports():
             process.end()
         cloud.control.kill_and_start()

@@ -1,4 +1,4 @@
-"""Commands that go on without whoever began them."""
+"""Commands that continue without the process that started them."""
 
 import time
 

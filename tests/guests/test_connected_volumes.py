@@ -1,4 +1,4 @@
-"""Volumes of a Cinder: os-brick connects them, here as what Cinder calls local, a path on the host."""
+"""Volumes of a Cinder, connected by os-brick; here with the driver volume type `local`, a path on the host."""
 
 import fcntl
 import json
@@ -15,7 +15,7 @@ from tests.guests.test_volumes import GIB, device_of, started
 
 
 class Cinder:
-    """Says where volumes are, and to which hosts, as one that is asked does."""
+    """A fake that says where volumes are, and records for which hosts."""
 
     def __init__(self, folder):
         self.folder, self.attached, self.facts = folder, {}, {}
@@ -91,7 +91,7 @@ def test_a_guest_is_connected_again_when_it_starts_and_no_more_when_it_is_gone(d
     (guests.state / 'hosts' / note).unlink()
     driver.power_on(server)
     assert notes(guests) == [note]
-    # Cinder, which moved the volume, calls it otherwise by now.
+    # Cinder has migrated the volume, and has another name for it now.
     cinder.attached.clear()
     driver.reboot(server, hard=True)
     driver.destroy(server)
@@ -126,7 +126,7 @@ def test_others_do_not_wait_for_what_cinder_says_of_a_volume(driver, server, cin
 
 
 def test_what_was_connected_is_in_no_description(driver, server, guests, cinder):
-    """There are secrets in it, and another host is told its own."""
+    """The connection info contains secrets, and each host gets its own."""
     volume = cinder.volume('one')
     cinder.attached[server.uuid, volume.id] = {'compute1'}
     cinder.facts = {'auth_password': 'open sesame'}

@@ -1,4 +1,4 @@
-"""The pages of consoles in Chromium: they show the screen of a guest as it is, and their keys reach it."""
+"""The console pages in Chromium: they show the screen of a guest exactly, and send key presses."""
 
 import base64
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +20,7 @@ CANVAS = """() => {
   for (let at = 0; at < data.length; at += 0x8000) parts.push(String.fromCharCode(...data.subarray(at, at + 0x8000)))
   return [width, height, btoa(parts.join(''))]
 }"""
-"""Its width and height, and its pixels: red, green, blue, and 255."""
+"""The canvas's width and height, and its pixels: red, green, blue, and 255."""
 
 
 def painted(page):
@@ -32,9 +32,9 @@ def painted(page):
 
 
 def drawn(folder):
-    """The same of what QEMU draws, which it writes as a PPM."""
+    """The same for QEMU's screen, which it writes as a PPM."""
     file = folder / 'screen.ppm'
-    # The browser has a loop of events in this thread, and a monitor has one, too.
+    # Playwright runs an event loop in this thread, and a QEMU monitor needs one, too.
     with ThreadPoolExecutor(1) as other:
         other.submit(dump, folder, file.name).result()
     _, size, _, pixels = file.read_bytes().split(b'\n', 3)
@@ -56,7 +56,7 @@ def test_the_screen_of_a_guest(cloud, data, page):
         page.goto(client.compute.create_console(server, kind)['url'])
         expect(page.locator('#name')).to_contain_text(server.id)
         expect(page.locator('#screen')).to_be_focused()
-        # A keyboard keeps few keys that nobody asked it for yet.
+        # A keyboard buffers few keys until the guest reads them.
         page.keyboard.type(f'by {kind}', delay=50)
         assert wrote(client, server, f'by {kind}')
         wait_until(lambda: painted(page) == drawn(guest.folder), 'the canvas is not what the guest shows')

@@ -1,4 +1,4 @@
-"""The driver that runs guests does what any driver does."""
+"""The driver that runs guests behaves like any driver."""
 
 import pytest
 
@@ -13,11 +13,11 @@ def driver(guests, conf):
     return As(Hypervisor, guests.driver())
 
 
-# No agent is in the boot sector that could set a password: see test_qemu_linux.py.
+# The boot sector has no agent that could set a password: see test_qemu_linux.py.
 @pytest.mark.parametrize('capability', [each for each in OPTIONAL if each is not Capability.SET_PASSWORD])  # noqa: F405
 def test_what_a_driver_says_it_can_do_it_does_and_the_rest_it_refuses(driver, running, capability):
     check_capability(driver, running, capability)  # noqa: F405
 
 
-# The volumes of that suite have no data here, and the boot sector lets go of none: see test_volumes.py.
+# The volumes of that suite have no data here, and the boot sector does not release devices: see test_volumes.py.
 del test_volumes_and_interfaces_come_and_go  # noqa: F821

@@ -1,4 +1,4 @@
-"""What moves between hosts under TLS, and who cannot take part."""
+"""Migration between hosts under TLS, and who is excluded from it."""
 
 import json
 import os
@@ -23,7 +23,7 @@ SECONDS = 60
 
 
 class Authority:
-    """A CA, and folders with certificates of it."""
+    """A CA, and folders with its certificates."""
 
     def __init__(self, folder, kind='ECC_SECP384R1'):
         self.folder, self.kind = folder, kind
@@ -41,7 +41,7 @@ class Authority:
 
 @pytest.fixture
 def authority():
-    """Where the user of guests reads it, too."""
+    """A CA in a folder that the user of guests can read, too."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o711)
         made = Authority(Path(folder))
@@ -51,15 +51,15 @@ def authority():
 
 @pytest.fixture
 def stranger(tmp_path):
-    """A CA that nobody trusts."""
+    """An untrusted CA."""
     made = Authority(tmp_path / 'of a stranger')
     made.certify('compute1', 'compute2')
     return made
 
 
 def write_to(facts, folder):
-    """What becomes of somebody who knows all about a disk that is awaited, and writes to it; folder: his certificates,
-    None: he has none."""
+    """The result of an attacker's attempt to write to a disk that is being received, knowing everything about it.
+    folder: the attacker's certificates; None: there are none."""
     server = {'type': 'inet', 'host': facts['address'], 'port': str(facts['port'])}
     target = {'driver': 'nbd', 'server': server, 'export': facts['disks']['root']}
     shown = []
@@ -78,7 +78,7 @@ def write_to(facts, folder):
 
 
 def is_cut_off(facts):
-    """Whether somebody is who would send memory under TLS and shows no certificate."""
+    """Whether a connection that would send memory under TLS, but shows no certificate, is closed."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     with closing(socket.create_connection((facts['address'], facts['memory']), SECONDS)) as plain:

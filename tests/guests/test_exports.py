@@ -1,4 +1,4 @@
-"""Volumes of the built-in service are reached from other hosts, by whom they are for."""
+"""Volumes of the built-in service are exported to other hosts, and only to those that hold them."""
 
 import socket
 import subprocess
@@ -21,7 +21,7 @@ CALLERS = {'admin': ADMIN, 'alice': ALICE}
 
 @pytest.fixture
 def volumes(guests, files, volumes):
-    """Which hosts reach over the network."""
+    """The volumes, exported to hosts over the network."""
     volumes.exports = exports_of(guests.conf, guests.folder / 'exports', files.path)
     yield volumes
     for attachment in volumes.attachments(ADMIN):
@@ -30,7 +30,7 @@ def volumes(guests, files, volumes):
 
 @pytest.fixture
 def hold(volumes, driver):
-    """hold(server_id, volume, by=ADMIN) -> the id of the attachment that the server has, on its first host."""
+    """hold(server_id, volume, by=ADMIN) -> the ID of the server's attachment, on its first host."""
 
     def hold(server_id, volume, by=ADMIN):
         held = volumes.reserve(by, volume.id, server_id, connector=driver.connector('compute1'))
@@ -41,7 +41,7 @@ def hold(volumes, driver):
 
 
 class Hosts:
-    """The volume service as hosts ask it."""
+    """The volume service as hosts call it."""
 
     def __init__(self, volumes):
         self.volumes = volumes
@@ -62,7 +62,7 @@ def exporter_of(guests, attachment_id):
 
 
 def listed(port, *more):
-    """Whether whoever comes so is told what can be reached there."""
+    """Whether a client with these arguments can list the exports."""
     arguments = ['qemu-nbd', *more, '--list', '--bind', '127.0.0.1', '--port', str(port)]
     return subprocess.run(arguments, capture_output=True, check=False).returncode == 0
 

@@ -1,4 +1,4 @@
-"""Floating addresses of guests in user mode, in a namespace of the tests' own, whose loopback has no other ports."""
+"""Floating IPs of guests in user mode, in a namespace of the tests' own, whose loopback has no other listeners."""
 
 import contextlib
 import os
@@ -32,7 +32,7 @@ def driver(guests, networks):
 
 @pytest.fixture
 def boot(driver, servers):
-    """boot(port, **facts) -> a server that runs at the port."""
+    """boot(port, **facts) -> a running server with the port."""
 
     def boot(port, **facts):
         info = port | {'addresses': [{'address': port['address'], 'version': 4, 'floating': []}]}
@@ -45,7 +45,7 @@ def boot(driver, servers):
 
 @pytest.fixture
 def floating(networks):
-    """floating(port) -> an address that leads to it, and the one on the loopback."""
+    """floating(port) -> a floating IP associated with it, and its address on the loopback."""
 
     def floating(port):
         address = networks.create_floating_ip(ADMIN).address
@@ -81,7 +81,7 @@ def test_the_ports_follow_the_network_service(networks, driver, boot, floating, 
     make_rule(networks, port)
     driver.upkeep()
     assert answers(here, 10022)
-    # Another process knows what the one before it told.
+    # Another process knows what the previous one configured.
     networks.disassociate_floating_ip(ADMIN, address)
     local_driver(guests.conf, guests.images, Around(networks.resources)).upkeep()
     assert not answers(here, 10022)
@@ -125,7 +125,7 @@ def test_an_address_goes_from_one_guest_to_another(networks, driver, boot, float
     driver.upkeep()
     networks.disassociate_floating_ip(ADMIN, address)
     networks.associate_floating_ip(ADMIN, address, first['port_id'])
-    # The one that gets it is told before the one that has it.
+    # The new owner is configured before the old one.
     driver.upkeep()
     driver.upkeep()
     assert answers(here, 10022)

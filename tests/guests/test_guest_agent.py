@@ -1,4 +1,4 @@
-"""The agent in a guest, where it or its QEMU does not behave."""
+"""Misbehaving guest agents, and a misbehaving QEMU."""
 
 import socket
 

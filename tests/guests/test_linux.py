@@ -1,4 +1,4 @@
-"""The tiny Linux that tests boot does what they count on."""
+"""The tiny Linux works as the tests expect."""
 
 import json
 import os
@@ -15,7 +15,7 @@ MAC = 'fa:16:3e:00:00:01'
 
 @pytest.fixture
 def linux(tmp_path):
-    """A disk of its own, upon what tests/guests/build made."""
+    """A disk of its own, based on the image built by tests/guests/build."""
     folder = os.environ.get('COMPUTEAPI_TEST_GUESTS')
     assert folder, 'tests/guests/install makes the guests, and says where they are.'
     image, overlay = Path(folder, 'linux.qcow2'), tmp_path / 'linux.qcow2'
@@ -30,7 +30,7 @@ def key(tmp_path):
 
 
 def config_drive(folder, documents):
-    """The arguments for a config drive with these documents, by their names."""
+    """The arguments for a config drive with these documents, by name."""
     for name, content in documents.items():
         path = folder / 'config' / 'openstack' / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -44,7 +44,7 @@ def network(forwarded=''):
 
 
 def ssh(key, port, command):
-    """What a command writes in the guest that is behind a port of the host."""
+    """The output of a command in the guest behind a port of the host."""
     options = ['BatchMode=yes', 'StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null', 'LogLevel=ERROR']
     arguments = [word for option in options for word in ('-o', option)]
     return subprocess.check_output(

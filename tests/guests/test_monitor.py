@@ -1,4 +1,4 @@
-"""Conversations with a QEMU that goes, hangs or talks nonsense, without one."""
+"""The QEMU monitor client, with fake QEMUs that exit, hang or send nonsense."""
 
 import json
 import os
@@ -52,7 +52,7 @@ def hang(connection):
 
 @pytest.fixture
 def conversation(tmp_path, monkeypatch):
-    """conversation(way): begins one, again and again, with who behaves in that way and goes; what comes of each."""
+    """conversation(way): repeatedly talks to a peer that behaves in this way and disconnects; returns the results."""
     monkeypatch.setattr(module, 'CONNECT_SECONDS', 0.5)
     monkeypatch.setattr(module, 'COMMAND_SECONDS', 0.5)
     listening = socket.socket(socket.AF_UNIX)
@@ -78,7 +78,7 @@ def behave(listening, way):
             try:
                 way(connection)
             except OSError:
-                # The other side has hung up.
+                # The other side has disconnected.
                 continue
 
 
@@ -86,5 +86,5 @@ def behave(listening, way):
 def test_what_does_not_answer_is_told_as_such_and_leaves_nothing_open(conversation, way):
     before = len(os.listdir('/proc/self/fd'))
     conversation(way)
-    # What others left may be closed meanwhile.
+    # Files left by others may be closed meanwhile.
     assert len(os.listdir('/proc/self/fd')) < before + TIMES

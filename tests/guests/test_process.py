@@ -1,4 +1,4 @@
-"""What the driver that runs guests starts, without a QEMU."""
+"""Processes started by the driver that runs guests, without QEMU."""
 
 import sys
 import time
@@ -15,7 +15,7 @@ COMPLAINS = 'import time\nwhile True:\n    print("amiss " * 100, flush=True)\n  
 
 @pytest.fixture
 def complaining(tmp_path):
-    """As a QEMU does whose guest breaks its devices again and again."""
+    """A process that logs endlessly, like QEMU with a guest that keeps breaking its devices."""
     made = FolderProcess(GuestFolder(tmp_path), 'guest', str(tmp_path))
     made.begin([sys.executable, '-c', COMPLAINS, str(tmp_path)], lambda: True)
     yield made
@@ -30,6 +30,6 @@ def test_what_a_guest_makes_its_qemu_complain_of_is_kept_short(complaining, monk
         time.sleep(0.01)
     complaining.trim()
     time.sleep(0.05)
-    # It goes on at the new end of the file.
+    # It continues at the new end of the file.
     assert output.stat().st_size < 100_000 and output.read_bytes()[:1] != b'\0'
     assert complaining.runs

@@ -1,4 +1,4 @@
-"""What servers are whose guests QEMU runs: what they boot, remember and lose."""
+"""Servers whose guests QEMU runs: what they boot, keep and lose."""
 
 import base64
 import json
@@ -35,7 +35,7 @@ CARD = {'port_id': 'aaaaaaaa', 'mac_address': 'fa:16:3e:00:00:01', 'addresses': 
 
 @pytest.fixture
 def shared():
-    """Whether both hosts have their guests on the same storage."""
+    """Whether both hosts store their guests on shared storage."""
     return False
 
 
@@ -48,7 +48,7 @@ def driver(guests, shared):
 
 @pytest.fixture
 def made(servers, driver):
-    """made(**facts) -> a server that is not spawned yet, small and on the first host."""
+    """made(**facts) -> a small server on the first host, which is not spawned yet."""
 
     def made(**facts):
         flavor = FLAVOR | {'memory_mb': 16}
@@ -174,7 +174,7 @@ def test_the_processor_executes_guests_where_one_was_seen_to_run(guests, made):
     assert found <= {'kvm', 'tcg'} and len(found) == 1
     kept = guests.state / 'accelerator'
     assert kept.read_text().endswith(f' {found.pop()}')
-    # It is not tried again.
+    # It is not retried.
     kept.write_text(kept.read_text().rpartition(' ')[0] + ' tcg')
     again = guests.driver()
     assert {host.accelerator for host in again.driven.values()} == {'tcg'}
@@ -251,7 +251,7 @@ getattr(driver, act)(server, *([[]] if act == 'spawn' else []))
 
 
 def killed(guests, server, act, seconds):
-    """Have another process do it, and kill that after so long."""
+    """Let another process do it, and kill that process after this many seconds."""
     import pickle
 
     options = {('qemu', name): guests.conf.qemu[name] for name in ('state_path', 'host_name', 'hosts')}
@@ -385,7 +385,7 @@ def test_a_server_in_rescue_has_no_disk_without_bounds(guests, made, tmp_path):
 
 @pytest.fixture
 def full(guests):
-    """Fills the disk of the first host."""
+    """A function that fills the disk of the first host."""
     small = guests.state / 'hosts' / 'compute1'
     small.mkdir(parents=True)
     subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=4m,mode=711', 'none', small], check=True)
@@ -426,7 +426,7 @@ def test_servers_go_from_a_host_whose_disk_is_full(full, driver, made):
 @pytest.mark.parametrize('disk_format', ['raw', 'qcow2'])
 @pytest.mark.parametrize('running', [True, False])
 def test_a_snapshot_boots_from_where_the_server_was(guests, driver, made, disk_format, running):
-    # As large as its image, for all of it is sent.
+    # As large as its image, because all of it is sent.
     server = made(root_gb=0)
     driver.spawn(server, [])
     wrote(driver, server, f'{BANNER}01')
@@ -441,7 +441,7 @@ def test_a_snapshot_boots_from_where_the_server_was(guests, driver, made, disk_f
 
 
 def copying(driver, server, name):
-    """The numbers of the processes that copy its disk, and go on without whoever began that."""
+    """The PIDs of the processes that copy its disk; they continue without the process that started them."""
     child = Child(driver.folder(server) / name)
     child.start(['sleep', '600'])
     wait_until(lambda: child.running.pid)
@@ -502,7 +502,7 @@ def test_cards_come_and_go_while_it_runs(driver, made):
     for _ in range(2):
         driver.unplug(server, [CARD])
         assert cards() == {'fa:16:3e:00:00:02'}
-    # The boot sector lets go of nothing, so the place of the first is still taken, and nothing behind it.
+    # The boot sector does not release devices, so the slot of the first is still occupied, with nothing connected.
     assert behind_cards(driver, server) == ['net-bbbbbbbb']
     for change in (lambda: driver.check_live_migration(server, 'compute2'), lambda: driver.suspend(server)):
         with pytest.raises(HypervisorError, match='has not let go of an interface'):
@@ -595,7 +595,7 @@ def test_what_moves_while_it_runs_goes_on_with_its_memory_and_its_disk(guests, d
 
 @pytest.mark.parametrize('shared', [False, True])
 def test_what_has_moved_moves_on_and_is_suspended_again_and_again(driver, made, shared):
-    """QEMU tells of the way that it came as of one that it went."""
+    """QEMU reports the incoming migration like an outgoing one."""
     server = made()
     driver.spawn(server, [])
     wrote(driver, server, f'{BANNER}01')
@@ -632,7 +632,7 @@ def test_what_is_left_of_a_guest_that_has_moved_is_not_taken_for_one(driver, mad
     server = made()
     driver.spawn(server, [])
     folder = driver.folder(server)
-    # So it is written, and QEMU ended, before the folder goes.
+    # This is recorded, and QEMU stopped, before the folder is deleted.
     folder.write(replace(folder.existing(), departed=True))
     assert driver.power_state(server) is None
     process(driver, server).end()
@@ -673,7 +673,7 @@ def test_a_move_to_a_host_that_fails_leaves_it_running(driver, made):
 
 
 def test_a_guest_goes_on_where_it_is_until_it_is_said_to_run_on_the_other_host(driver, made, monkeypatch):
-    """Who takes it has all of it, and stands still."""
+    """The destination has everything, and is paused."""
     monkeypatch.setattr(departure, 'SWITCH_SECONDS', 0.5)
     server = made()
     driver.spawn(server, [])
@@ -720,7 +720,7 @@ def test_hosts_that_are_machines_have_their_guests_on_shared_storage(guests, mad
         second.upkeep()
         second.reboot(there, hard=True)
         assert wrote(second, there, f'{BANNER}02')
-        # Nobody knows of a host that is down whether its guests are.
+        # Nobody knows whether the guests of a host that is down are still running.
         with pytest.raises(HypervisorError, match='could not be started'):
             first.spawn(server, [], former_host='compute2')
         process(second, there).end()
@@ -765,7 +765,7 @@ LEAKS = {'name': 'rescue', 'slot': 20, 'format': 'raw', 'file': {'driver': 'file
         {'memory_mb': '16,maxmem=1T'},
         {'memory_mb': 2**20},
         {'vcpus': 200},
-        # The names of folders come of it, which are removed at the end.
+        # These become names of folders, which are deleted at the end.
         {'disks': [LEAKS | {'name': 'more', 'volume_id': '../../../claims'}]},
         {'cards': [{'port_id': 'bbbb', 'mac_address': CARD['mac_address'], 'slot': 20, 'interface': {}}]},
     ],

@@ -1,4 +1,4 @@
-"""What takes a guest with an operating system: power buttons, config drives, devices that it lets go of."""
+"""Features that need a guest with an operating system: power button, config drive, hot-unplug."""
 
 import contextlib
 import json
@@ -40,19 +40,19 @@ def board():
 
 @pytest.fixture
 def properties():
-    """More of its image's."""
+    """Further properties of its image."""
     return {}
 
 
 @pytest.fixture
 def devices():
-    """More of its disks."""
+    """Further devices."""
     return []
 
 
 @pytest.fixture
 def linux(guests, servers, driver, board, properties, devices):
-    """A server whose guest is the tiny Linux, which has started."""
+    """A server whose guest is the tiny Linux, after its boot."""
     folder = os.environ.get('COMPUTEAPI_TEST_GUESTS')
     assert folder, 'tests/guests/install makes the guests, and says where they are.'
     image_id = guests.image(Path(folder, 'linux.qcow2').read_bytes(), 'qcow2')
@@ -76,7 +76,7 @@ def test_it_finds_its_config_drive_and_its_address_and_heeds_the_power_button(dr
     pressed = []
 
     def passed(step):
-        """No time at first, and then a second."""
+        """No time at first, then a second."""
         pressed.append(step)
         return 0.0 if len(pressed) == 1 else 1.0
 
@@ -111,7 +111,7 @@ SAME = '[ "$(mkpasswd -m md5 {} "$(echo "$hash" | cut -d "$" -f 3)")" = "$hash" 
 def test_its_agent_sets_a_password(driver, linux):
     driver.set_password(linux, 'a new "one"')
     with contextlib.closing(Terminal(driver, linux)) as terminal:
-        # What does not end well is waited for in vain.
+        # Failed commands would be waited for in vain.
         terminal.ask(HASH)
         assert terminal.ask(SAME.format(shlex.quote('a new "one"')))
 

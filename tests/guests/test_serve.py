@@ -1,4 +1,4 @@
-"""A cloud of guests, as a user meets it: by the SDK, at `computeapi serve`."""
+"""A cloud with real guests as a user sees it: through the SDK, with `computeapi serve`."""
 
 import contextlib
 from pathlib import Path
@@ -18,14 +18,14 @@ PATIENCE = {'interval': 0.1, 'wait': 60}
 
 
 def running(folder):
-    """The guests that run on the hosts of a cloud."""
+    """The running guests on the hosts of a cloud."""
     hosts = [HostFolder(path) for path in (folder / 'qemu/hosts').glob('*')]
     return [process for host in hosts for guest in host.all() if (process := GuestProcess(guest)).runs]
 
 
 @pytest.fixture
 def data(tmp_path):
-    """The folder of a cloud, whose guests end with the test."""
+    """The data directory of a cloud, whose guests are stopped at the end of the test."""
     yield tmp_path / 'data'
     for process in running(tmp_path / 'data'):
         process.end()
@@ -33,7 +33,7 @@ def data(tmp_path):
 
 @pytest.fixture
 def cloud(serve, data):
-    """cloud(*arguments) -> the served cloud, again with all that it had, and its client."""
+    """cloud(*arguments) -> the served cloud, started again with all its data, and its client."""
 
     def cloud(*arguments, **options):
         where = [] if '--in-memory' in arguments else ['--data-dir', str(data)]
@@ -44,7 +44,7 @@ def cloud(serve, data):
 
 
 def boot(client, data, **facts):
-    """A server of the boot sector, made for it as a user does."""
+    """A server with the boot sector, created as a user does."""
     disk = boot_sector.write_disk(data.with_name('disk'), disk_format='qcow2')
     common = {'disk_format': 'qcow2', 'container_format': 'bare', 'wait': True, 'timeout': 60}
     image = client.create_image('boot', data=disk.read_bytes(), **common)
@@ -142,7 +142,7 @@ def test_a_server_that_switches_itself_off_is_found_to_be(cloud, data):
 
 
 def arguments_of_all():
-    """What the processes of this machine were started with."""
+    """The command lines of all processes on this machine."""
     for path in Path('/proc').glob('[0-9]*/cmdline'):
         with contextlib.suppress(OSError):
             yield path.read_bytes()

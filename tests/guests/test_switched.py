@@ -1,4 +1,5 @@
-"""Guests at an Open vSwitch, its database and os-vif, in a network namespace of the tests' own; a Neutron is played."""
+"""Guests on an Open vSwitch with its database and os-vif, in a network namespace of the tests' own, with a fake
+Neutron."""
 
 import json
 import os
@@ -27,7 +28,7 @@ DATABASE = 'tcp:127.0.0.1:6640'
 
 @pytest.fixture
 def switch(namespace, tmp_path):
-    """As a program: no module of the kernel is needed."""
+    """A userspace switch, which needs no kernel module."""
     folder = tmp_path / 'switch'
     folder.mkdir()
     (folder / 'log').mkdir()
@@ -53,7 +54,7 @@ def switch(namespace, tmp_path):
 
 
 def forget_connection():
-    """os-vif keeps one for as long as the process is there, and the next test has a switch of its own."""
+    """os-vif keeps a connection as long as the process runs, and the next test has another switch."""
     if NeutronOvsdbIdl._ovsdb_connection is not None:
         NeutronOvsdbIdl._ovsdb_connection.stop()
         NeutronOvsdbIdl._ovsdb_connection = None

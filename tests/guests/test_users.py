@@ -1,4 +1,4 @@
-"""Guests of a service that is root are no processes of root's; conftest.py has them all run so."""
+"""Guests of a service that runs as root are not processes of root; conftest.py starts all guests like this."""
 
 import os
 import pwd
@@ -18,7 +18,7 @@ NOBODY = pwd.getpwnam('nobody').pw_uid
 
 
 def rights(pid):
-    """The users and the capabilities that a process has, and whether it can gain any."""
+    """The user IDs and capabilities of a process, and whether it can gain any."""
     lines = Path(f'/proc/{pid}/status').read_text().splitlines()
     found = dict(line.split(':', 1) for line in lines)
     capabilities = {found[name].strip() for name in ('CapInh', 'CapPrm', 'CapEff', 'CapAmb')}
@@ -34,7 +34,7 @@ def test_a_guest_has_no_rights_and_reads_no_files_of_others(guests, servers):
     assert rights(GuestProcess(folder).pid) == ({NOBODY}, {'0' * 16}, 1)
     assert (folder.path.stat().st_mode & 0o777, folder.path.stat().st_uid) == (0o700, 0)
     driver.power_off(server)
-    # What one could write into its disk who broke out of the guest.
+    # What an attacker who escaped from the guest could write into its disk.
     with open(folder / 'root.qcow2', 'r+b') as disk:
         disk.seek(79)
         disk.write(bytes([DATA_ELSEWHERE]))

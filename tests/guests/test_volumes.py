@@ -1,4 +1,4 @@
-"""Volumes have data, which guests see."""
+"""Volumes with data, as guests see them."""
 
 import os
 import subprocess
@@ -33,7 +33,7 @@ def driver(guests, files):
 
 
 def settled(get, thing_id):
-    """It, when it is not on its way to anything any more."""
+    """The record, as soon as it is in no transitional status."""
     deadline = time.monotonic() + SECONDS
     while (found := get(ADMIN, thing_id)).status in PASSING:
         assert time.monotonic() < deadline

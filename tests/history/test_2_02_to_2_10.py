@@ -1,4 +1,4 @@
-"""The versions of Kilo and of Liberty's beginning, each just below it and at it."""
+"""The versions of Kilo and of the beginning of Liberty, each tested just below it and at it."""
 
 from tests.api.servers.conftest import BOB
 from tests.history.conftest import ADMIN

@@ -31,7 +31,7 @@ def test_2_13_server_groups_say_whose_they_are(api):
 
 
 def test_2_14_evacuate_finds_out_about_shared_storage(cloud, boot, act, host):
-    """It returns no password any more, either."""
+    """It does not return a password any more, either."""
     first, second = boot(), boot()
     for server in (first, second):
         act(server, 'migrate', {'host': 'compute1'}, '2.56', as_=ADMIN)
@@ -69,7 +69,7 @@ def test_2_17_a_crash_dump_is_triggered(server, act):
 
 @pytest.mark.parametrize('version', ['2.17', '2.18'])
 def test_2_18_the_project_in_the_url_is_optional(api, version):
-    """It tells clients that they need none; the service reads both forms at every version."""
+    """It tells clients that they need none; the service accepts both forms at every version."""
     project = '6f70656e737461636b20342065766572'
     for path in ('/servers', f'/{project}/servers'):
         assert api.get(path, version, as_=f'bob:{project}').status == 200

@@ -70,7 +70,8 @@ def test_2_26_servers_have_tags(api, server, show):
 @pytest.mark.parametrize('version', ['2.26', '2.27'])
 @pytest.mark.parametrize('header', ['X-OpenStack-Nova-API-Version: {}', 'OpenStack-API-Version: compute {}'])
 def test_2_27_the_version_stands_in_either_header(api, version, header):
-    """It tells clients that they may use the header that all services have; the service reads both at every version."""
+    """It tells clients that they may use the header common to all services; the service accepts both at every
+    version."""
     name, _, value = header.format(version).partition(': ')
     answer = api.get('/flavors', headers={name: value})
     assert answer.headers['OpenStack-API-Version'] == f'compute {version}'
@@ -85,7 +86,7 @@ def test_2_28_the_cpu_of_a_hypervisor_is_an_object(api, cloud):
 
 @pytest.fixture
 def disabled(store):
-    """disabled('compute1'): new servers do not go there."""
+    """disabled('compute1'): no new servers are scheduled to it."""
 
     def disable(host):
         with store.write() as connection:

@@ -30,7 +30,7 @@ def test_2_32_devices_of_a_new_server_have_tags(create, boot, tags):
 
 
 def test_2_33_hypervisors_are_listed_in_pages(api, cloud, create):
-    """Tags of disks were lost by mistake, until 2.42."""
+    """Disk tags were lost by mistake until 2.42."""
     assert len(api.get('/os-hypervisors?limit=1', '2.32').json['hypervisors']) == 2
     first = api.get('/os-hypervisors?limit=1', '2.33').json
     (one,), (link,) = first['hypervisors'], first['hypervisors_links']
@@ -76,7 +76,8 @@ def test_2_36_other_services_are_asked_themselves(api, cloud):
 
 
 def test_2_37_a_new_server_says_its_networks(create, boot, show):
-    """It may leave them to the service, or have none. Tags of networks were lost by mistake, until 2.42."""
+    """The request may leave the networks to the service, or ask for none. Network tags were lost by mistake until
+    2.42."""
     assert [create(version, networks=None).status for version in ('2.36', '2.37')] == [202, 400]
     assert [create(version, networks='auto').status for version in ('2.36', '2.37')] == [400, 202]
     assert show(boot('2.37', networks='none'))['addresses'] == {}

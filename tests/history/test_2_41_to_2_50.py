@@ -45,7 +45,7 @@ def test_2_45_a_new_image_is_named_in_the_body(cloud, server, act):
 
 
 def test_2_46_the_request_id_has_the_name_that_all_services_use(api):
-    """It tells clients that they may read it; the service sends it at every version, and with every answer."""
+    """It tells clients that they may read the header; the service sends it at every version, with every response."""
     for version in ('2.45', '2.46'):
         for path in ('/flavors', '/flavors/absent', ''):
             headers = api.get(path, version).headers

@@ -5,7 +5,7 @@ from tests.history.conftest import ADMIN, OTHER
 
 
 def test_2_51_volumes_in_use_are_extended(api, cloud, server, attach, tell, settle):
-    """Its project sees the events of an action, too."""
+    """The project can also see the events of an action."""
     volume = cloud.volume()
     attach(server, volume)
     assert tell('volume-extended', server, '2.50', tag=volume).status == 400

@@ -1,4 +1,4 @@
-"""A server with a port that asks for bandwidth, in a cloud whose Neutron and Placement are real."""
+"""A server with a port that requests bandwidth, in a cloud with a real Neutron and Placement."""
 
 import threading
 import uuid
@@ -44,7 +44,7 @@ def store(stores, monkeypatch):
 
 @pytest.fixture
 def apples():
-    """The id of a project, which has nothing in Neutron at the end."""
+    """The ID of a project, whose resources in Neutron are deleted at the end."""
     running = cloud.running()
     running.clean('network')
     yield running.project_id('apples')
@@ -53,7 +53,7 @@ def apples():
 
 @pytest.fixture
 def port(apples):
-    """The id of a port that asks for 600 kbps."""
+    """The ID of a port that requests 600 kbps."""
     neutron = cloud.running().service('network')
 
     def make(path, kind, /, **facts):
@@ -69,7 +69,7 @@ def port(apples):
 
 @pytest.fixture
 def parts(service, store):
-    """By host, the id of what an agent of Neutron has declared there; nothing is left of it at the end."""
+    """By host, the ID of the provider declared by a Neutron agent there; all are deleted at the end."""
     real = cloud.running().service('placement')
     service.hosts.register()
     service.mirror.catch_up()
@@ -93,13 +93,13 @@ def parts(service, store):
 
 
 def held(provider_id):
-    """Who holds what of a provider."""
+    """The allocations of a provider."""
     answer = cloud.running().service('placement').get(f'/resource_providers/{provider_id}/allocations')
     return {key: each['resources'] for key, each in answer.json()['allocations'].items()}
 
 
 def take(provider_id):
-    """Somebody else holds so much there that it is not enough for the port; who that is."""
+    """Another consumer takes so much that too little is left for the port; returns its ID."""
     other = {'allocations': {provider_id: {'resources': {BANDWIDTH: 500}}}, 'project_id': 'p', 'user_id': 'u'}
     document, consumer_id = other | {'consumer_generation': None, 'consumer_type': 'OTHER'}, str(uuid.uuid4())
     answer = cloud.running().service('placement').put(f'/allocations/{consumer_id}', json=document, microversion='1.38')
@@ -118,7 +118,7 @@ def settle(service):
 
 
 class Rig:
-    """Alice's servers, and what is said of the port that asks for bandwidth."""
+    """Alice's servers, and the state of the port that requests bandwidth."""
 
     def __init__(self, api, service, port, parts):
         self.api, self.service, self.port, self.parts = api, service, port, parts
@@ -131,14 +131,14 @@ class Rig:
         self.world.flavor()
 
     def create(self, networks):
-        """A server that is there."""
+        """Creates a server; returns its ID when the work is done."""
         answer = self.api.post('/servers', body(networks=networks), '2.72', as_=self.alice)
         assert answer.status == 202, answer
         settle(self.service)
         return answer.json['server']['id']
 
     def boot(self):
-        """A server with the port, on the host that is not full then."""
+        """Creates a server with the port, on the host that is not full at that time."""
         consumer = take(self.parts[self.full])
         server = self.create([{'port': self.port}])
         assert self.shown(server) == ('ACTIVE', self.free)
@@ -158,7 +158,8 @@ class Rig:
         return self.neutron.get(f'/ports/{self.port}').json()['port']
 
     def agrees(self, server, host):
-        """The server alone holds bandwidth, of that host, and its port is bound there and knows whence it comes."""
+        """Only this server has bandwidth allocated, on that host, and its port is bound there and refers to the
+        provider."""
         other = self.full if host == self.free else self.free
         assert held(self.parts[host]) == {server: {BANDWIDTH: 600}} and held(self.parts[other]) == {}
         port = self.bound()

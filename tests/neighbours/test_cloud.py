@@ -1,4 +1,4 @@
-"""What suites stand on where they run against a cloud."""
+"""The helpers of suites that run against a real cloud."""
 
 import time
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Note:
 
 
 class Notes:
-    """A backend that says what it was asked."""
+    """A backend that returns its arguments."""
 
     def asked(self, context, *words, **facts):
         return context, words, facts

@@ -1,5 +1,5 @@
-"""docs/how-to/deploying.md, followed: two machines behind a proxy in a cloud, and a release that takes the place
-of another while clients go on."""
+"""docs/how-to/deploying.md, followed step by step: two machines behind a proxy in a cloud, and a rolling upgrade while
+clients continue."""
 
 import os
 import shutil
@@ -38,7 +38,7 @@ KEPT = 3
 
 
 class Clients:
-    """Some who read, and one who makes a server now and then; `troubles`: what was not answered as it must be."""
+    """Some clients that read, and one that creates servers now and then; `troubles`: the wrong responses."""
 
     def __init__(self, url, running, image):
         self.url, self.running, self.image = url, running, image
@@ -74,7 +74,7 @@ class Clients:
         assert self.answered >= wanted
 
     def settle(self):
-        """Every server that was made is there, and goes when it is told to."""
+        """Checks that every created server is active, and can be deleted."""
         assert self.made > 5
         with requests.Session() as session:
             session.headers['X-Auth-Token'] = self.running.session.get_token()
@@ -111,7 +111,7 @@ class Clients:
         self.ending.wait(LASTS)
 
     def remove(self, session, server):
-        """It counts against the quota until it is gone, which takes its time on a busy machine."""
+        """A server counts against the quota until it is gone, which takes a while on a busy machine."""
         self.ask(session, 'DELETE', f'/servers/{server}', 204)
         while not self.ending.is_set():
             status = session.get(f'{self.url}/servers/{server}', timeout=60).status_code
@@ -122,7 +122,7 @@ class Clients:
 
 
 class Site:
-    """Two machines and a clone, with the names of the page as they are here."""
+    """Two machines and a clone, with local replacements for the names on the page."""
 
     def __init__(self, folder, running, port):
         self.folder, self.running, self.database = folder, running, own_name()
@@ -151,13 +151,13 @@ class Site:
         }
 
     def credentials(self):
-        """An administrator's, in a project whose leftovers are cleared away."""
+        """An administrator's credentials, for a project whose resources are cleaned up."""
         facts = {'auth_url': self.running.url, 'username': self.running.user(ADMIN)[1], 'user_domain_id': 'default'}
         facts |= {'password': self.running.password, 'project_id': self.running.project_id('admin')}
         return {f'OS_{name.upper()}': value for name, value in facts.items()} | {'OS_IDENTITY_API_VERSION': '3'}
 
     def clone(self, name):
-        """A release to install."""
+        """Creates a release to install."""
         folder = self.folder / name
         folder.mkdir()
         for each in CLONED:
@@ -167,14 +167,14 @@ class Site:
     def install(self):
         [block] = texts(PAGE, 'Install')
         self.one.install(block, self.clone('release-1'))
-        # The folder of the package is the same for both.
+        # The directory of the package is shared by both.
         self.two.run('\n'.join(line for line in block.splitlines() if '/opt/' not in line))
 
     def configure(self):
         [file] = texts(PAGE, 'Configure')
         for machine in self.machines:
             machine.follow(file)
-            # That a machine is taken out is said below its own /etc.
+            # The maintenance mode of a machine is controlled by a file below its own /etc.
             paste = machine.text((ROOT / 'etc/computeapi/api-paste.ini').read_text())
             (machine.folder / 'etc/computeapi/api-paste.ini').write_text(paste)
 
@@ -189,7 +189,7 @@ class Site:
         return checked
 
     def wait(self):
-        """Until both machines answer behind the proxy."""
+        """Wait until both machines respond behind the proxy."""
         deadline = time.monotonic() + 120
         while any(not answers(url) for url in (self.compute, *self.listening())):
             assert time.monotonic() < deadline, self.logs()
@@ -224,7 +224,7 @@ def answers(address):
 @pytest.fixture
 def site(tmp_path, compute_port):
     running = cloud.running()
-    # A cloud in which there is no compute service yet.
+    # A cloud that has no compute service yet.
     for service in running.identity('GET', '/services?type=compute')['services']:
         running.identity('DELETE', f'/services/{service["id"]}')
     site = Site(tmp_path, running, compute_port)
@@ -235,7 +235,7 @@ def site(tmp_path, compute_port):
 
 @pytest.fixture
 def image():
-    """The id of an image that all may use."""
+    """The ID of a public image."""
     glance = cloud.running().service('image')
     facts = {'name': 'load', 'disk_format': 'raw', 'container_format': 'bare', 'visibility': 'public'}
     made = glance.post('/images', json=facts).json()['id']
@@ -264,7 +264,7 @@ def test_the_page_leads_to_a_service_that_is_upgraded_without_an_interruption(si
 
 
 def upgrade(site, image):
-    """Another release, with one more revision of the tables, takes the place of this one."""
+    """Upgrade to another release, which has one more database revision."""
     site.one.run('openstack flavor create --id load --ram 64 --disk 1 --vcpus 1 load')
     first, second = texts('docs/how-to/upgrading.md', 'Without an interruption')
     clone = site.clone('release-2')

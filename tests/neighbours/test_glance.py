@@ -1,4 +1,5 @@
-"""What only a real Glance does: it says no to data, notices late that an upload broke off, goes away."""
+"""Behaviour specific to a real Glance: it refuses data, notices late that an upload broke off, or becomes
+unavailable."""
 
 import logging
 import time
@@ -31,7 +32,7 @@ def images(running):
 
 @pytest.fixture
 def proxy(running):
-    """Before Glance."""
+    """A proxy in front of Glance."""
     address = GlanceImages(running.conf(image='glance')).address(ADMIN.elevated())
     host, port = address.rpartition('/')[2].split(':')
     proxy = Proxy(host, int(port))
@@ -47,7 +48,7 @@ def behind(running, proxy):
 
 
 def settled(images, image_id):
-    """The status of an image once nothing is uploaded."""
+    """The status of an image, when nothing is being uploaded."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while (status := images.get(ADMIN, image_id).status) == 'saving' and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -55,7 +56,7 @@ def settled(images, image_id):
 
 
 def upload_again(images, image_id):
-    """As a task does that is tried again."""
+    """Retries, as a task does."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Servers that boot from the images of a real Glance, and become some, for callers of a real Keystone."""
+"""Servers that boot from images of a real Glance, and are saved as images, for callers of a real Keystone."""
 
 import logging
 
@@ -26,7 +26,7 @@ def glance(running):
 
 @pytest.fixture
 def compute_with(running, store):
-    """A function: the compute API with these options more."""
+    """compute_with(options): the compute API with these further options."""
     made = []
 
     def make(options=''):
@@ -45,7 +45,7 @@ def compute(compute_with):
 
 @pytest.fixture
 def image_id(glance):
-    """An image that servers boot from."""
+    """The ID of a bootable image."""
     body = {'name': 'base', 'min_disk': 1, 'hw_disk_bus': 'virtio', 'os_distro': 'none', **RAW}
     image_id = glance.post('/images', json=body).json()['id']
     glance.put(f'/images/{image_id}/file', data=b'disk', headers={'Content-Type': 'application/octet-stream'})
@@ -54,13 +54,13 @@ def image_id(glance):
 
 @pytest.fixture
 def images(running, glance):
-    """A function: the images of the project, by name."""
+    """images(): the images of the project, by name."""
     path = f'/images?owner={running.project_id("apples")}'
     return lambda: {image['name']: image for image in glance.get(path).json()['images']}
 
 
 def revocable(running):
-    """A token of ALICE's that nobody else uses, and how it ends."""
+    """A token of ALICE's that nobody else uses, and a function that revokes it."""
     token = running.password_of(ALICE).get_token(running.session)
     headers = {'X-Subject-Token': token}
     return token, lambda: running.session.delete(f'{running.url}/auth/tokens', headers=headers)
@@ -169,7 +169,7 @@ def test_the_proxy_of_images(running, compute, glance, image_id):
 
 @pytest.fixture
 def proxy(running):
-    """Before Glance."""
+    """A proxy in front of Glance."""
     url = running.service('image').adapter.get_endpoint()
     host, port = url.split('/')[2].split(':')
     proxy = Proxy(host, int(port))

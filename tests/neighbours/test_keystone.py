@@ -1,4 +1,4 @@
-"""Tokens of a real Keystone: scopes, roles, access rules, ended ones beside a service's, and a cache."""
+"""Tokens of a real Keystone: scopes, roles, access rules, expired tokens with a service token, and a cache."""
 
 import time
 from datetime import timedelta
@@ -26,7 +26,7 @@ def running():
 
 @pytest.fixture
 def compute(running, store):
-    """A function that asks the compute API: compute(request, token, json, header=value)."""
+    """compute(request, token, json, header=value): sends a request to the compute API."""
     return api(running, store)
 
 
@@ -48,12 +48,12 @@ def token(running, context):
 
 
 def own_token(running):
-    """One of this service's."""
+    """A token of this service."""
     return running.auth('nova', project_name='service').get_token(running.session)
 
 
 def scoped(running, context, **scope):
-    """A token of the caller's for something else than its project."""
+    """A token of the caller's with another scope than its project."""
     name = running.user(context)[1]
     return v3.Password(
         running.url, username=name, password=running.password, user_domain_id='default', **scope
@@ -62,7 +62,7 @@ def scoped(running, context, **scope):
 
 @pytest.fixture
 def credential(running):
-    """A function that makes an application credential of ALICE's, and logs in with it; its token."""
+    """credential(...): creates an application credential of ALICE's and logs in with it; returns the token."""
     made = []
     user_id = running.user(ALICE)[0]
     alice = running.password_of(ALICE)
@@ -104,7 +104,7 @@ def test_a_token_for_the_system_or_a_domain_is_none_for_a_project(running, compu
         try:
             other = scoped(running, ALICE, **scope)
             assert compute('GET /v2.1/servers', other).status_code == 403
-            # Nor is it with the token of a service beside it.
+            # Nor with a service token in addition.
             assert compute('GET /v2.1/servers', other, X_Service_Token=own_token(running)).status_code == 403
         finally:
             running.identity('DELETE', path)
@@ -118,7 +118,7 @@ def test_a_revoked_token_is_nobodys(running, compute):
 
 
 def test_a_token_that_ended_is_good_with_that_of_a_service(running, compute, credential):
-    # A login with bcrypt must fit in, also where others are busy.
+    # A login with bcrypt must fit in, even on a busy machine.
     end = utcnow() + timedelta(seconds=12)
     ended = credential(expires_at=f'{end.isoformat()}Z')
     assert compute(FLAVORS, ended).status_code == 200

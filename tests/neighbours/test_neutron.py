@@ -1,4 +1,4 @@
-"""What only a real Neutron has of networks: who says what of a port, several bindings, what survives a crash."""
+"""Behaviour specific to a real Neutron: permissions for ports, several bindings, and recovery after a crash."""
 
 import logging
 
@@ -28,19 +28,19 @@ def private(networks):
 
 @pytest.fixture
 def neutron(service):
-    """Neutron as an administrator asks it."""
+    """Neutron, called as an administrator."""
     return service.cloud.service('network')
 
 
 @pytest.fixture
 def shown(neutron):
-    """The port in Neutron's words."""
+    """shown(port_id): the port in Neutron's format."""
     return lambda port_id: neutron.get(f'/ports/{port_id}').json()['port']
 
 
 @pytest.fixture
 def bindings(service, networks):
-    """On which hosts a port is bound, and which of them it is used on."""
+    """bindings(port_id): the hosts on which a port is bound, and whether the binding is active."""
 
     def read(port_id):
         own = service.own.service.session
@@ -60,9 +60,9 @@ def test_a_bound_port_says_where_and_whose_it_is(networks, private, shown):
 
 
 def test_what_neutron_is_asked(networks, private, caplog):
-    """Floating IPs only where they are wanted; what networks are called is known for a while."""
+    """Floating IPs only if they are wanted; the names of networks are cached for a while."""
     port = networks.create_port(ALICE, private, server_id='s')
-    # What extensions there are is asked once.
+    # The list of extensions is requested once.
     networks.ports(ALICE, server_ids=['s'], floating=True)
     caplog.set_level(logging.DEBUG, 'keystoneauth')
 
@@ -119,7 +119,7 @@ def test_who_makes_a_port_for_another_project_says_so(service, networks, private
 
 
 def test_a_port_that_nobody_noted_is_found_again(networks, private, service):
-    """Who made it died before it was bound."""
+    """The process that created it died before it was bound."""
     port_id = service.port(ALICE, private, device_id='s', description='compute:0')
     found = networks.create_port(ALICE, private, server_id='s', host='one', key='0')
     assert (found.id, found.host) == (port_id, 'one')

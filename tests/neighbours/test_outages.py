@@ -1,4 +1,5 @@
-"""A neighbour goes away in the middle of boots and deletions, and comes back: every server settles, nothing is left."""
+"""Another service becomes unavailable during boots and deletions, and comes back: every server settles, nothing is
+left."""
 
 import random
 import threading
@@ -43,7 +44,7 @@ SETTLE_SECONDS = 120
 
 
 class Compute:
-    """The service with each neighbour behind a proxy, and its workers, as Alice sees it."""
+    """The service with a proxy in front of each other service, and its workers, from Alice's point of view."""
 
     def __init__(self, cloud, store, patience):
         self.cloud, self.store = cloud, store
@@ -103,7 +104,7 @@ class Compute:
         return {'server': facts | {'block_device_mapping_v2': [disk]}}
 
     def boot(self, number):
-        """Ask until it is accepted; the server's id."""
+        """Send the request until it is accepted; returns the server's ID."""
         return self.asked(lambda: self.api.post('/servers', self.body(number), '2.79')).json['server']['id']
 
     def delete(self, server):
@@ -120,16 +121,16 @@ class Compute:
         return self.api.get('/servers/detail', '2.79').json['servers']
 
     def settle(self):
-        """Wait until nothing is under way, and nothing waits."""
+        """Wait until no work is in progress, and none is queued."""
         self.rest()
         until(self.service.platform.tasks.idle, self.servers)
 
     def rest(self):
-        """Wait until no server is on its way."""
+        """Wait until no server has a task state."""
         until(lambda: not any(each['OS-EXT-STS:task_state'] for each in self.servers()), self.servers)
 
     def held(self):
-        """The servers of ports and of volumes, as the neighbours say, and how many volumes there are."""
+        """The servers that have ports and volumes in the other services, and the number of volumes."""
         neutron, cinder = self.cloud.service('network', ALICE), self.cloud.service('block-storage', ALICE)
         ports = neutron.get('/ports').json()['ports']
         volumes = cinder.get('/volumes/detail').json()['volumes']
@@ -179,11 +180,11 @@ def compute(stores, request):
 
 
 def is_there(compute, alive):
-    """What the neighbours have is what these servers have."""
+    """The other services have exactly the resources of these servers."""
     deadline = time.monotonic() + 30
     expected = (sorted(alive), sorted(alive), len(alive))
     while compute.held() != expected and time.monotonic() < deadline:
-        # Cinder deletes volumes in its own time.
+        # Cinder deletes volumes asynchronously.
         time.sleep(0.5)
     assert compute.held() == expected
 
@@ -209,7 +210,7 @@ def test_boots_and_deletions_go_on_when_it_is_back(compute, kind):
 
 
 def fail(proxy):
-    """Away for a while, three times."""
+    """Unavailable for a while, three times."""
     for _ in range(3):
         time.sleep(random.uniform(0, 1))
         proxy.refuse()
@@ -243,7 +244,7 @@ def test_a_request_that_needs_it_is_told_who_is_away(compute, kind):
     compute.lines[kind].refuse()
     if kind == KEYSTONE:
         compute.api.token = 'gAAAAA-never-seen-before'
-    # What a server needs of Cinder its worker asks for.
+    # Only the worker calls Cinder for a server.
     volumes, servers = ('GET', '/os-volumes', '2.35'), ('POST', '/servers', '2.79', compute.body(1))
     answer = compute.api.request(*(volumes if kind == 'block-storage' else servers))
     name = SERVICES[kind][0] if kind in SERVICES else 'Keystone'

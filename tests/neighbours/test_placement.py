@@ -1,4 +1,4 @@
-"""A real Placement agrees with the claims, from the first host to the last server, also when it was away meanwhile."""
+"""A real Placement agrees with the claims, from the first host to the last server, even after an outage."""
 
 import threading
 import time
@@ -33,7 +33,7 @@ host_name = {name}-
 
 @pytest.fixture
 def line():
-    """The way to Placement, which can be cut."""
+    """The connection to Placement, which can be cut."""
     url = cloud.running().service('placement').get_endpoint_data().url
     host, _, port = url.partition('://')[2].partition('/')[0].partition(':')
     with closing(Proxy(host, int(port))) as proxy:
@@ -42,7 +42,7 @@ def line():
 
 @pytest.fixture
 def conf(line, tmp_path):
-    """Everything but Placement is built in."""
+    """All other services are built in."""
     made = cloud.running().conf(text=OPTIONS.format(port=line.port, name=f'host-{uuid.uuid4()}'))
     for (group, option), value in {
         ('api', 'auth_strategy'): 'none',
@@ -72,7 +72,7 @@ def world(service):
 
 @pytest.fixture
 def ids(store, world, line):
-    """The ids of the providers, by name; nothing is left of them at the end."""
+    """The IDs of the providers by name; all are deleted at the end."""
     table = compute.hypervisors
     rows = store.ask(lambda connection: connection.execute(sa.select(table).order_by(table.c.id)).all())
     yield {row.host: row.uuid for row in rows}
@@ -85,7 +85,7 @@ def ids(store, world, line):
 
 
 def there(provider_id):
-    """Who holds what of a provider, by Placement's own word; nobody if it does not know the provider."""
+    """The allocations of a provider according to Placement; empty if it does not know the provider."""
     path = f'/resource_providers/{provider_id}/allocations'
     answer = cloud.running().service('placement').get(path, raise_exc=False).json()
     return {key: each['resources'] for key, each in answer.get('allocations', {}).items()}
@@ -93,7 +93,7 @@ def there(provider_id):
 
 @pytest.fixture
 def seen(service, ids):
-    """seen(): who holds what of the two hosts."""
+    """seen(): the allocations of the two hosts."""
 
     def look():
         service.mirror.catch_up()

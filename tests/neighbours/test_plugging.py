@@ -1,4 +1,5 @@
-"""Servers wait for what a real Neutron tells of their ports, where they are and where they go."""
+"""Servers wait for a real Neutron to report their ports as plugged, at their host and at the destination of a
+migration."""
 
 import io
 import threading
@@ -44,7 +45,7 @@ def running():
 
 
 def hearing(app, heard):
-    """The app; the bodies that were sent to it are kept when it has answered."""
+    """The app, wrapped to record the request bodies after each response."""
 
     def hear(environ, start_response):
         body = environ['wsgi.input'].read(int(environ.get('CONTENT_LENGTH') or 0))
@@ -57,7 +58,7 @@ def hearing(app, heard):
 
 @pytest.fixture
 def compute_on(running, store, compute_port):
-    """compute_on('hybrid', 60): compute with two hosts of such names, where Neutron finds it; servers wait so long."""
+    """compute_on('hybrid', 60): compute with two hosts of such names at its endpoint for Neutron, with this timeout."""
     made = []
 
     def start(kind, timeout):
@@ -78,7 +79,7 @@ def compute_on(running, store, compute_port):
 
 
 class Moving:
-    """A server with a port, and what becomes of it."""
+    """A server with a port, and its migrations."""
 
     def __init__(self, compute):
         self.compute, self.neutron = compute, compute.running.service('network')
@@ -90,14 +91,14 @@ class Moving:
         [self.port] = self.neutron.get(f'/ports?device_id={self.id}').json()['ports']
 
     def wait_for_what_neutron_tells_of_the_boot(self):
-        """Neutron does not say on which host a port was plugged, and tells of several events together, later."""
+        """Neutron does not report on which host a port was plugged, and sends several events together, later."""
         deadline = time.monotonic() + 60
         while not any(b'network-vif-plugged' in body for body in self.compute.heard):
             assert time.monotonic() < deadline
             time.sleep(0.2)
 
     def migrate(self):
-        """To the other host; the name of that, and the status of the migration then."""
+        """Migrate to the other host; returns its name, and the status of the migration."""
         body = {'os-migrateLive': {'host': None, 'block_migration': 'auto'}}
         answer = self.compute.ask(ADMIN, f'POST /servers/{self.id}/action', body)
         assert answer.status_code == 202, answer.text
@@ -109,7 +110,7 @@ class Moving:
         return self.compute.ask(ADMIN, f'GET /servers/{self.id}').json['server']['OS-EXT-SRV-ATTR:host']
 
     def bound(self):
-        """Where the port is said to be used, and where else it is ready."""
+        """The host of the active binding, and those of the inactive ones."""
         port = self.neutron.get(f'/ports/{self.port["id"]}').json()['port']
         own = self.compute.service.networks.service.session
         facts = {'service_type': 'network', 'interface': 'public'}
@@ -128,7 +129,7 @@ def test_a_live_migration_waits_for_the_ports_there(compute_on):
 
 
 def test_it_does_not_begin_where_they_are_not_connected(compute_on):
-    # The server boots within that, also where others are busy.
+    # The server boots within this time, even on a busy machine.
     moving = Moving(compute_on('silent', 12))
     moving.wait_for_what_neutron_tells_of_the_boot()
     before = moving.host()

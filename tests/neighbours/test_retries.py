@@ -1,4 +1,4 @@
-"""A new server that one host fails to boot has its port and its volumes on another, as Neutron and Cinder say."""
+"""A new server that fails to boot on one host has its port and volumes on another, according to Neutron and Cinder."""
 
 import time
 import uuid
@@ -31,7 +31,8 @@ def running():
 
 @pytest.fixture
 def compute_failing(running, store):
-    """compute_failing('1'): compute with two hosts, of which those with these numbers boot nothing; their names."""
+    """compute_failing('1'): compute with two hosts, where booting fails on those with these numbers; and their
+    names."""
     made = []
 
     def start(*numbers):
@@ -46,7 +47,8 @@ def compute_failing(running, store):
 
 
 def boot(compute):
-    """A server with a port and a volume that were there, and a new volume to boot from; it, its port and its volume."""
+    """Creates a server with a preexisting port and volume, and a new volume to boot from; returns it with the port and
+    volume."""
     running = compute.running
     neutron, cinder = (running.service(kind, ALICE) for kind in ('network', 'block-storage'))
     facts = {'network_id': running.topology.private}

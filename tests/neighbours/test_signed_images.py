@@ -1,4 +1,4 @@
-"""Servers of signed images, whose certificates a real Barbican has, and which a real Glance keeps."""
+"""Servers of signed images, with certificates in a real Barbican and images in a real Glance."""
 
 from base64 import b64encode
 
@@ -29,7 +29,7 @@ def running():
 
 @pytest.fixture
 def keep(running):
-    """keep(signer): the id that Barbican gives its certificate."""
+    """keep(signer): the ID of its certificate in Barbican."""
     kept = []
 
     def store(signer, caller=ALICE):
@@ -47,7 +47,8 @@ def keep(running):
 
 @pytest.fixture
 def upload(running):
-    """upload(data, properties): the id of an image of ALICE's; later: properties that Glance verifies nothing by."""
+    """upload(data, properties): the ID of an image of ALICE's. later: properties set after the upload, so that Glance
+    does not verify them."""
     glance = running.service('image', ALICE)
 
     def make(data=DATA, properties=(), later=()):
@@ -63,7 +64,7 @@ def upload(running):
 
 @pytest.fixture
 def compute_with(running, store):
-    """A function: the compute API with these options."""
+    """compute_with(options): the compute API with these options."""
     made = []
 
     def make(options=VERIFIES):
@@ -118,7 +119,7 @@ def test_certificates_that_the_owner_of_the_server_may_not_read(compute_with, ke
 
 @pytest.fixture
 def barbican(running):
-    """A proxy before it."""
+    """A proxy in front of Barbican."""
     host, port = running.service('key-manager', ALICE).get_endpoint().split('/')[2].split(':')
     proxy = Proxy(host, int(port))
     yield proxy

@@ -1,4 +1,4 @@
-"""What `computeapi status` says of a cloud's services."""
+"""What `computeapi status` reports about a cloud's services."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What dashboards and alerts ask for is there: metrics, their labels, and the values that these have."""
+"""The metrics, labels and label values that dashboards and alerts use exist."""
 
 import json
 import re
@@ -21,12 +21,12 @@ ASKED = [target['expr'] for panel in PANELS for target in panel['targets']] + [r
 VARIABLES = [variable['query']['query'] for variable in DASHBOARD['templating']['list'] if variable['type'] == 'query']
 
 OF_TARGETS = {'job', 'instance'}
-"""The labels that Prometheus gives each metric itself."""
+"""The labels that Prometheus itself adds to each metric."""
 OF_HISTOGRAMS = {'bucket': {'le'}, 'sum': set(), 'count': set()}
 
 
 def family_of(name):
-    """The family that a series belongs to, and the labels that it has besides those of the family; KeyError."""
+    """The family of a time series, and its labels besides those of the family; raises KeyError."""
     if name in FAMILIES and FAMILIES[name].kind != 'histogram':
         return FAMILIES[name], set()
     base, _, part = name.rpartition('_')

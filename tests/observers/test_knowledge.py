@@ -1,4 +1,4 @@
-"""What the database knows: counted along an index, now and then, by one process for all."""
+"""Metrics from the database: counted along an index, periodically, by one process for all."""
 
 import threading
 from contextlib import closing
@@ -45,7 +45,7 @@ def test_hosts_are_counted_by_state(knowledge, store):
 
 
 def test_quotas_are_counted_over_projects(conf, knowledge, store):
-    """The one with 5 of 10 cores has half of them; with a limit of its own of 5 it has all."""
+    """The project with 5 of 10 cores has used half; with its own limit of 5, it has used all."""
     conf.set_override('cores', 10, 'quota')
     conf.set_override('ram', -1, 'quota')
     use(store, 'half', cores=5, ram=2**20)
@@ -116,7 +116,7 @@ def test_what_was_found_is_good_for_a_while(knowledge, asked):
 
 
 def test_servers_are_counted_along_an_index(store, servers):
-    """It is all that is read: none of their rows is."""
+    """Only the index is read, and no rows."""
     for _ in range(50):
         servers.add()
     found = plan(store, counts.SERVERS_BY_STATE)
@@ -129,11 +129,11 @@ def test_servers_are_counted_along_an_index(store, servers):
 
 
 def plan(store, statement):
-    """How the database goes about it; on PostgreSQL, with as few rows as here, if nothing was quicker than an index."""
+    """The query plan; on PostgreSQL, as there are so few rows here, alternatives to an index scan are discouraged."""
     compiled = statement.compile(store.engine, compile_kwargs={'literal_binds': True})
     how = 'EXPLAIN QUERY PLAN' if store.dialect == 'sqlite' else 'EXPLAIN'
     if store.dialect == 'postgresql':
-        # It reads no row of a page that was vacuumed since it was changed.
+        # An index-only scan reads no rows of a page that was vacuumed since its last change.
         with store.engine.connect() as connection:
             connection.execution_options(isolation_level='AUTOCOMMIT').execute(sa.text('VACUUM ANALYZE servers'))
     with store.write() as connection:

@@ -1,4 +1,4 @@
-"""What is counted, as Prometheus reads it, and how little clients can do to it."""
+"""Metrics as Prometheus scrapes them, and how little influence clients have on them."""
 
 import subprocess
 import sys
@@ -29,7 +29,7 @@ def conf(conf):
 
 
 def page(app, address='127.0.0.1', method='GET', environ=None, **headers):
-    """What somebody at that address is answered."""
+    """The response to a client at that address."""
     req = webob.Request.blank('/metrics', method=method, environ={'REMOTE_ADDR': address, **(environ or {})})
     req.headers.update({name.replace('_', '-'): value for name, value in headers.items()})
     return req.get_response(app)
@@ -242,7 +242,7 @@ def test_all_metrics_are_documented():
 
 
 def test_all_metrics_are_told(app, api):
-    """But for those that nobody has a reason for yet."""
+    """Except those without any observations yet."""
     api.get('/servers')
     text = page(app).text
     named = {line.split()[2] for line in text.splitlines() if line.startswith('# HELP')}

@@ -1,4 +1,4 @@
-"""Calls of neighbours are counted by who is asked and what comes of it, and carry the trace that they are a part of."""
+"""Calls to other services are counted by service and outcome, and carry the current trace."""
 
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
@@ -75,7 +75,7 @@ def test_tokens_that_keystone_is_asked_about_are_counted(cloud_with, url, monkey
 
 
 def test_who_asks_neighbours_is_observed(conf, store):
-    """Those of a Service, as it is put together."""
+    """The services of a Service, as it is composed."""
     conf = config.load(overrides={('metrics', 'enabled'): True, ('image', 'backend'): 'glance'})
     service = Service(conf, store)
     assert service.images.service.around == [service.metrics.neighbours]

@@ -1,4 +1,4 @@
-"""Processes that put their counts together: they come, are killed, and come again."""
+"""Processes that share their counts: they start, are killed, and start again."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""A trace goes from a client through the request and the task to the driver and to neighbours."""
+"""A trace continues from a client through the request and the task to the driver and to other services."""
 
 import os
 import subprocess
@@ -53,7 +53,7 @@ def service(conf, store, provider):
 
 @pytest.fixture
 def spans(exporter):
-    """spans(): {name: span} of those that are over, the last of each name."""
+    """spans(): {name: span} of the finished spans, the last one of each name."""
     return lambda: {span.name: span for span in exporter.get_finished_spans()}
 
 
@@ -213,7 +213,7 @@ def test_the_environment_says_what_is_exported():
 
 
 class Collector(BaseHTTPRequestHandler):
-    """What OTLP over HTTP is sent to."""
+    """An OTLP collector over HTTP."""
 
     def do_POST(self):
         self.server.received.append((self.path, self.rfile.read(int(self.headers['Content-Length']))))
@@ -221,7 +221,7 @@ class Collector(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *arguments):
-        """Nobody reads it."""
+        """Nobody reads the log."""
 
 
 def test_by_default_it_goes_out_by_otlp():

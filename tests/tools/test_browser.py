@@ -1,4 +1,4 @@
-"""The pages of consoles in Chromium, at the addresses that `computeapi serve` gives out."""
+"""The console pages in Chromium, at the URLs that `computeapi serve` returns."""
 
 import base64
 import re
@@ -12,14 +12,14 @@ from computeapi.testing import Cloud
 
 TRIES = 600
 ENDED = re.compile(r'^Closed\. The (console has ended|server does not run there any more)\.$')
-"""As the proxy or the server itself sees it first."""
+"""Either the proxy or the server itself notices the end first."""
 SHOWS = """([row, height, pixels]) => {
   const canvas = document.getElementById('screen')
   const { data } = canvas.getContext('2d').getImageData(0, row * height, canvas.width, height)
   const expected = atob(pixels)
   return data.length === expected.length && data.every((byte, at) => byte === expected.charCodeAt(at))
 }"""
-"""Whether a row of characters has these pixels on the canvas."""
+"""Whether a row of text has exactly these pixels on the canvas."""
 
 
 @pytest.fixture(scope='module')
@@ -46,7 +46,7 @@ def server(connection):
 
 
 def log_with(compute, server, text):
-    """The console log, as soon as that stands in it."""
+    """The console log, as soon as it contains the text."""
     for _ in range(TRIES):
         log = compute.get_server_console_output(server)['output']
         if text in log:
@@ -55,7 +55,7 @@ def log_with(compute, server, text):
 
 
 def wait_for_row(page, number, text):
-    """Until the screen has these characters in a row, to the pixel."""
+    """Wait until the screen shows this text in a row, to the pixel."""
     pixels = bytearray(Painter(USUAL._replace(red_shift=0, blue_shift=16)).paint(text.ljust(COLUMNS)))
     pixels[3::4] = b'\xff' * (len(pixels) // 4)
     for _ in range(TRIES):
@@ -66,7 +66,7 @@ def wait_for_row(page, number, text):
 
 
 def type_at(page, text):
-    """As a person does it: with Shift where that takes it."""
+    """Type like a person, with Shift where necessary."""
     for character in text:
         page.keyboard.press(f'Shift+{character}' if character.isupper() or character in '{}!' else character)
 
@@ -79,7 +79,7 @@ def test_a_screen(compute, server, page, kind):
     lines = log_with(compute, server, 'ready').splitlines()
     wait_for_row(page, 0, lines[0])
     wait_for_row(page, len(lines), f'web> {CURSOR}')
-    # The screen has the focus at once.
+    # The screen has the focus from the start.
     type_at(page, 'Hello, {World}!')
     wait_for_row(page, len(lines), f'web> Hello, {{World}}!{CURSOR}')
     page.keyboard.press('Backspace')
@@ -88,7 +88,7 @@ def test_a_screen(compute, server, page, kind):
     wait_for_row(page, len(lines) + 1, f'web> {CURSOR}')
     page.mouse.move(300, 300, steps=20)
     page.mouse.wheel(0, 100)
-    # Below the last row the others move up.
+    # After the last row, the others scroll up.
     for number in range(ROWS):
         page.keyboard.press(str(number % 10))
         page.keyboard.press('Enter')

@@ -1,6 +1,6 @@
-"""docs/examples, run by the tools that tests/tools/install has installed, by the commands that the page prints.
+"""docs/examples, run with the tools that tests/tools/install installs, by the commands on the page.
 
-Terraform's is not run: its provider is in no registry of packages. It is only looked at whether Terraform can read it.
+Terraform's is not run, because its provider is in no package registry; it is only checked that Terraform can read it.
 """
 
 import os
@@ -16,11 +16,11 @@ from tests.documents import ROOT, blocks
 DOCS = ROOT / 'docs'
 PAGE = 'docs/how-to/testing-languages.md'
 DEBIAN = {'GO111MODULE': 'off', 'GOPATH': '/usr/share/gocode', 'CGO_ENABLED': '0'}
-"""Where Go finds Debian's gophercloud, instead of what `go mod tidy` would fetch."""
+"""The location of Debian's gophercloud for Go, instead of what `go mod tidy` would download."""
 
 
 def command(section):
-    """What the page runs in a cloud of its own."""
+    """The command on the page that runs it in a cloud of its own."""
     [commands] = [block.text for block in blocks(PAGE) if block.language == 'sh' and block.section.startswith(section)]
     [line] = re.findall('(?m)^computeapi run -- .*', commands)
     return line
@@ -28,10 +28,10 @@ def command(section):
 
 @pytest.fixture
 def run(tmp_path):
-    """run('go', 'computeapi run -- go test'): what it prints in a copy of the example; it has to go well."""
+    """run('go', 'computeapi run -- go test'): the output in a copy of the example; the command must succeed."""
     programs = tmp_path / 'bin'
     programs.mkdir()
-    # The package may be installed, or only be found.
+    # The package may only be importable, and not installed.
     (programs / 'computeapi').write_text(f'#!/bin/sh\nexec {sys.executable} -m computeapi "$@"\n')
     (programs / 'computeapi').chmod(0o755)
     environment = os.environ | DEBIAN | {'HOME': str(tmp_path), 'PATH': f'{programs}:{os.environ["PATH"]}'}

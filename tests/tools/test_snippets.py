@@ -1,4 +1,4 @@
-"""What the page copies for shells and programs, run in a cloud by those who are to run it."""
+"""The snippets that the page copies for shells and programs, run in a cloud by those tools."""
 
 import os
 import re
@@ -56,7 +56,7 @@ def ids(cloud):
 
 @pytest.fixture
 def copied(page, cloud, ids):
-    """What the page shows of a case, under a name."""
+    """copied(case, name): the snippet of this name that the page shows for a case."""
 
     def copied(case, name):
         operation, version, path, query, body, _ = CASES[case]
@@ -86,7 +86,7 @@ def copied(page, cloud, ids):
 
 @pytest.fixture
 def run(cloud, tmp_path):
-    """What a command prints whose cloud it is."""
+    """run(*command): the output of a command in the environment of the cloud."""
     programs = tmp_path / 'bin'
     programs.mkdir()
     (programs / 'openstack').write_text(f'#!/bin/sh\nexec {sys.executable} -W ignore -m openstackclient.shell "$@"\n')
@@ -103,7 +103,7 @@ def run(cloud, tmp_path):
 
 
 def done(cloud, case, ids):
-    """What is so after one of the cases, where it changes something."""
+    """The expected effect of each case that changes something."""
     compute = cloud.connection().compute
     server = compute.get(f'/servers/{ids["server"]}', microversion='2.73').json()['server']
     return {
@@ -116,7 +116,7 @@ def done(cloud, case, ids):
 
 @pytest.mark.parametrize('case', CASES)
 def test_curl(copied, run, cloud, ids, case):
-    # The status goes to where curl says what went wrong, and the token comes from `openstack`.
+    # The status goes to curl's standard error, and the token comes from `openstack`.
     text = copied(case, 'curl').replace('curl ', 'curl -sS -w %{http_code} -o answer ', 1)
     assert run('bash', '-c', text) == CASES[case][-1]
     assert done(cloud, case, ids)
@@ -140,7 +140,7 @@ def test_openstack(copied, run, cloud, ids, case):
 
 @pytest.mark.parametrize('case', CASES)
 def test_gophercloud(copied, run, cloud, ids, tmp_path, case):
-    """Debian's gophercloud is the first one, whose calls have no context."""
+    """Debian has version 1 of gophercloud, whose calls take no context."""
     assert shutil.which('go'), 'There is no Go; tests/tools/install installs it.'
     text = copied(case, 'gophercloud')
     assert text.count('/v2"') == 1 and text.count('ctx') == 3

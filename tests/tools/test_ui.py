@@ -1,4 +1,4 @@
-"""The page for people in Chromium."""
+"""The web page in Chromium."""
 
 import json
 import os
@@ -68,7 +68,7 @@ def url(cloud):
 
 @pytest.fixture
 def go(page, url):
-    """Opens a place of the view of the API; the page."""
+    """go(place): opens a place in the API view; returns the page."""
 
     def go(place=''):
         page.goto(f'{url}#/api?{place}')
@@ -143,7 +143,7 @@ def test_a_search_finds_operations_fields_and_rules(go):
 
 @pytest.fixture
 def logged_in(page, cloud):
-    """Logs in from a place where one can; nobody is logged in afterwards."""
+    """log_in(user): logs in from a place where that is possible; the user is logged out at the end."""
 
     def log_in(user='admin'):
         page.get_by_role('button', name='Log in', exact=True).click()
@@ -153,7 +153,7 @@ def logged_in(page, cloud):
         expect(page.get_by_text(f'{user} in {user}')).to_be_visible()
 
     yield log_in
-    # Who is nobody any more is not to ask.
+    # After logout, the page must not send further requests.
     page.goto('about:blank')
     page.context.clear_cookies()
 
@@ -228,13 +228,13 @@ def test_a_field_may_be_called_as_what_every_object_has(go, logged_in, page):
 
 
 def test_each_body_at_each_version_is_a_form_of_the_same_document(go):
-    """Nothing is lost or made up by looking at it."""
+    """Showing a body as a form neither loses nor invents anything."""
     wrong = go().evaluate(FORMS)
     assert wrong['seen'] > 200 and not wrong['different']
 
 
 def test_what_is_wrong_with_a_body_stands_beside_the_field(browser, cloud, url):
-    # Not the page of others, for a browser reports what is refused as an error.
+    # Not the shared page, because a browser reports refused requests as errors.
     page = browser.new_page()
     page.goto(f'{url}#/api?v=2.96&op=POST /servers')
     page.get_by_role('banner').get_by_role('button', name='Log in').click()
@@ -279,7 +279,7 @@ SNIPPETS = """async () => {
 
 
 def in_a_shell(text):
-    """What `openstack` would be called with."""
+    """The arguments with which `openstack` would be called."""
     script = f'openstack() {{ printf "%s\\n" "$@"; }}\n{text}'
     return subprocess.check_output(['bash', '-c', script], text=True).splitlines()
 
@@ -351,7 +351,7 @@ def test_what_an_operation_is_tried_with_is_in_the_way_of_nobody(go, logged_in):
 
 @pytest.fixture
 def server(cloud):
-    """Active, and gone afterwards."""
+    """An active server, which is deleted afterwards."""
     compute = cloud.connection().compute
     image = next(cloud.connection().image.images()).id
     server = compute.create_server(name='web', flavor_id='1', image_id=image, networks='none')
@@ -361,7 +361,7 @@ def server(cloud):
 
 
 def seen_to_stop(page, cloud, server):
-    """Stops a server that is active; its row, in which that is seen."""
+    """Stop an active server; returns its row, which shows that."""
     row = page.get_by_role('row', name='web')
     expect(row).to_contain_text('ACTIVE')
     cloud.connection().compute.stop_server(server)
@@ -387,7 +387,7 @@ def test_servers_are_seen_as_they_change(go, logged_in, page, url, cloud, server
 
 
 def test_changes_of_servers_come_by_themselves(go, logged_in, page, cloud, server):
-    # What is done now and then is never done.
+    # Periodic functions never run.
     page.add_init_script('window.setInterval = () => 1')
     go()
     logged_in()
@@ -436,7 +436,7 @@ SERVERS = """async () => {
 
 
 def test_of_many_servers_that_change_at_once_each_is_seen(go):
-    """Those, too, that come to be of the status that is asked for, and are old."""
+    """Including old servers that just got the filtered status."""
     assert go().evaluate(SERVERS) == {'quiet': 1, 'stopped': 450, 'busy': 3, 'last': 'old'}
 
 
@@ -518,7 +518,7 @@ def test_hosts_networks_and_projects(go, logged_in, page, cloud, server):
 
 @pytest.fixture
 def refusing(browser):
-    """A page of its own, for a browser reports what is refused as an error; nothing else goes wrong in it."""
+    """A separate page, because a browser reports refused requests as errors; no other errors may occur in it."""
     page, trouble = browser.new_page(), []
     page.on('pageerror', lambda error: trouble.append(str(error)))
     yield page
@@ -661,7 +661,7 @@ def test_what_tests_did_and_can_do(go, logged_in, page, cloud, url):
 
 @pytest.fixture
 def part(go, logged_in, page, cloud):
-    """Opens a part of the view of tests in a cloud that is as at first; assistive technology finds its way there."""
+    """part(name): opens a part of the tests view in a cloud that was reset; it must pass an accessibility check."""
     cloud.reset()
     go()
     logged_in()

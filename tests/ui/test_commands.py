@@ -1,4 +1,4 @@
-"""The commands that the page shows are those of the client, and do what stands beside them."""
+"""The commands that the page shows are valid for the client, and do what the page says."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from computeapi.ui.commands import COMMANDS
 OPERATIONS = {str(operation): operation for operation in api.operations()}
 GROUPS = ('openstack.compute.v2', 'openstack.common')
 PARSERS = {each.name.replace('_', ' '): each for group in GROUPS for each in entry_points(group=group)}
-"""What the client loads to do a command."""
+"""The client's entry points for commands."""
 
 
 SCRIPT = """
@@ -26,7 +26,7 @@ for group, name, command, arguments in json.load(sys.stdin):
 
 
 def test_the_client_takes_them():
-    """In a process of its own: warnings of the client are not ours."""
+    """In a process of its own, because the client's warnings are not ours."""
     asked = []
     for name, words in COMMANDS.items():
         shown = re.findall(r'{(\w+)}', OPERATIONS[name].path)

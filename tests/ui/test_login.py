@@ -1,4 +1,4 @@
-"""Logging in to the page: what a session may do, what it cannot be made to do, and when it is over."""
+"""Logging in to the page: what a session may do, what it cannot be made to do, and when it ends."""
 
 import orjson
 import pytest
@@ -20,7 +20,7 @@ def cloud():
 
 
 class Browser:
-    """A browser's cookies, and the header that the page's scripts send."""
+    """The cookies of a browser, and the header that the page's scripts send."""
 
     def __init__(self, cloud):
         self.cloud, self.session = cloud, requests.Session()
@@ -102,7 +102,7 @@ def test_the_token_stays_between_the_service_and_itself():
     seen = []
 
     def cloud(environ, start_response):
-        """Has one token, and tells all that it can of it."""
+        """Issues one token, and returns as much as it can of it."""
         seen.append(environ)
         told = webob.Response(json={'token': TOKEN}, status=201 if environ['PATH_INFO'] == TOKENS else 200)
         told.headers.update({'X-Subject-Token': 'secret', 'Set-Cookie': 'other=1', 'Access-Control-Allow-Origin': '*'})
@@ -152,7 +152,7 @@ def test_what_hands_out_tokens_is_not_asked(logged_in):
 )
 @pytest.mark.parametrize('method', ['GET', 'POST', 'DELETE'])
 def test_no_other_place_asks_in_its_name(logged_in, headers, method):
-    """One at another port of this host has its cookie sent with what it asks."""
+    """A page at another port of this host sends the cookie with its requests."""
     for path in ('/session', '/cloud/v2.1/servers'):
         answer = logged_in.ask(path, method, headers=headers, json={'server': {}})
         assert answer.status_code == 403 and 'Access-Control-Allow-Origin' not in answer.headers

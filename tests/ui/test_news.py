@@ -1,4 +1,4 @@
-"""The stream of which servers change: whose they are told to, and when it ends."""
+"""The stream of server changes: to whom they are sent, and when it ends."""
 
 import threading
 from contextlib import closing
@@ -25,7 +25,7 @@ def cloud():
 
 
 class Listener:
-    """A browser of a user, and the stream that it reads."""
+    """A user's browser, and the stream that it reads."""
 
     def __init__(self, cloud, user, headers=OWN):
         self.cloud, self.session, self.user = cloud, requests.Session(), user
@@ -40,7 +40,7 @@ class Listener:
         return self.session.request(method, f'{self.cloud.url}/ui/{path}', headers=headers, timeout=60, **more)
 
     def next(self):
-        """The next event: what it says, None for one that says nothing, 'end' for the last one; StopIteration."""
+        """The content of the next event: None if it is empty, 'end' for the last one. Raises StopIteration."""
         lines = []
         while line := next(self.lines):
             lines.append(line)
@@ -50,7 +50,7 @@ class Listener:
         return orjson.loads(data[0]) if data else None
 
     def hears(self):
-        """The ids of the next servers that it is told of."""
+        """The IDs of the next servers reported."""
         while not (heard := self.next()):
             pass
         return heard['servers']
@@ -62,7 +62,7 @@ class Listener:
 
 @pytest.fixture
 def listening(cloud):
-    """Who listens, until the end of the test."""
+    """listen(user): a Listener, which is closed at the end of the test."""
     opened = []
 
     def listen(user='demo', **more):
@@ -75,7 +75,7 @@ def listening(cloud):
 
 
 def boot(cloud, user):
-    """A server of a user, which is there."""
+    """Creates a server of a user; returns it when it is active."""
     connection = cloud.connection(user)
     image = next(connection.image.images()).id
     made = connection.compute.create_server(name='web', flavor_id='1', image_id=image, networks='none')
@@ -179,7 +179,7 @@ def test_nobody_looks_while_nobody_listens(cloud, listening):
     listener = listening()
     assert store.told_of_changes and 'news' in {thread.name for thread in threading.enumerate()}
     listener.close()
-    # The end of a connection is noticed when something is to be said.
+    # The end of a connection is noticed when something is sent.
     while store.told_of_changes:
         boot(cloud, 'demo')
     cloud.reset()

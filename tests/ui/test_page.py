@@ -1,4 +1,4 @@
-"""What is below /ui/, as a browser asks for it."""
+"""/ui/ as a browser requests it."""
 
 import gzip
 import json
@@ -130,7 +130,7 @@ def test_it_is_only_read(app, method):
 
 
 NOT_ON_THE_PAGE = {
-    # The same is shown another way.
+    # The page shows the same in another way.
     *('show-fault', 'show-webhook', 'show-coverage', 'print-coverage', 'watch-events'),
 }
 

@@ -1,4 +1,4 @@
-"""The document that the view of the API shows says what the table of operations says, at every version."""
+"""The document for the API view agrees with the table of operations at every version."""
 
 import pytest
 
@@ -24,12 +24,12 @@ def by_name(document):
 
 
 def step_at(facts, number):
-    """What is said of an operation at a version."""
+    """The description of an operation at a version."""
     return [step for step in facts['steps'] if step['from'] <= number][-1]
 
 
 def schema_of(document, number):
-    """A schema with those inside it written out."""
+    """A schema with nested schemas written out."""
     if number is None:
         return ABSENT
     node = dict(document['nodes'][number])
@@ -61,7 +61,7 @@ def test_each_operation_is_there_at_its_versions_and_no_others(by_name):
 
 @pytest.mark.parametrize('edge', ['first', 'last'])
 def test_what_an_operation_takes_and_answers_is_what_the_table_says(document, by_name, edge):
-    """At the first version of each of its shapes, and at the one before the next."""
+    """At the first version of each of its forms, and at the last version before the next."""
     for operation in OPERATIONS:
         starts = [*sorted(operation.changes), operation.max.next]
         for start, following in zip(starts, starts[1:], strict=False):

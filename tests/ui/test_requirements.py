@@ -1,4 +1,4 @@
-"""What the page says that a server's state allows is what the cloud does."""
+"""The actions that the page offers in a server's state are those that the cloud allows."""
 
 import pytest
 

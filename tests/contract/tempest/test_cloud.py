@@ -1,4 +1,4 @@
-"""What surrounds servers: the API itself, quotas, flavors, key pairs, groups."""
+"""The API itself, quotas, flavors, key pairs and server groups."""
 
 PUBLIC_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJqbkQ1nTVHnF4ROhu+Lrqm6GqFsaAl0ayVk5EpQ0pTP bob'
 

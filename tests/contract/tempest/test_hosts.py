@@ -1,4 +1,4 @@
-"""What administrators see: aggregates, hypervisors, services, hosts, and what projects used."""
+"""Administrators' resources: aggregates, hypervisors, services, hosts, and the usage of projects."""
 
 
 def test_aggregates(nova):
@@ -15,7 +15,7 @@ def test_aggregates(nova):
 
 def test_hypervisors(nova):
     nova.boot()
-    # tempest knows nothing of 2.88, which left the numbers out.
+    # Tempest does not know 2.88, which removed the numbers.
     for _ in nova.versions(last='2.87'):
         first, _ = nova.hypervisors.list_hypervisors()['hypervisors']
         nova.hypervisors.list_hypervisors(detail=True)

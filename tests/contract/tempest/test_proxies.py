@@ -1,4 +1,4 @@
-"""What the compute API told of other services until 2.35."""
+"""The proxy APIs for other services, until 2.35."""
 
 LAST = '2.35'
 

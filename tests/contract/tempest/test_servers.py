@@ -1,4 +1,4 @@
-"""Servers, what is attached to them, and what becomes of them."""
+"""Servers, what is attached to them, and actions on them."""
 
 
 def test_servers(nova):
@@ -42,7 +42,7 @@ def test_metadata(nova):
 
 def test_tags(nova):
     server = nova.boot()
-    # tempest lost its schemas of tags with 2.99.
+    # Tempest has no schemas of tags from 2.99 on.
     for _ in nova.versions('2.26', '2.98'):
         nova.servers.update_all_tags(server, ['a', 'b'])
         nova.servers.list_tags(server)
@@ -71,7 +71,7 @@ def test_consoles(nova):
         nova.servers.get_vnc_console(server, type='novnc')
     for _ in nova.versions('2.6'):
         console = nova.servers.get_remote_console(server, 'novnc', 'vnc')['remote_console']
-    # The only version at which tempest has a schema of where a console is.
+    # The only version at which Tempest has a schema of a console's location.
     for _ in nova.versions('2.99', '2.99'):
         nova.servers.get_console_auth_token_details(console['url'].rpartition('token%3D')[2])
 
@@ -116,7 +116,7 @@ def test_moves(nova):
         assert nova.servers.show_server(server)['server']['status'] == 'ACTIVE'
         disks = {} if nova.since('2.25') else {'disk_over_commit': False}
         nova.servers.live_migrate_server(server, host=None, block_migration=False, **disks)
-        # From 2.59 to 2.61 tempest's client takes the schema of 2.58 for these, not the one it has for 2.59.
+        # From 2.59 to 2.61 Tempest's client uses the schema of 2.58 for these, not the one that it has for 2.59.
         if nova.since('2.23') and not nova.version.matches((2, 59), (2, 61)):
             nova.servers.list_in_progress_live_migration(server)
         nova.settle()
@@ -141,7 +141,7 @@ def test_images(nova):
 def test_evacuations(nova):
     server = nova.boot()
     for version in nova.steps(nova.servers):
-        # tempest compares these versions as texts; where that misleads it, it takes the wrong schema.
+        # Tempest compares these versions as strings; if that gives the wrong result, it picks the wrong schema.
         if (version < (2, 14)) == (str(version) < '2.14'):
             nova.fail_host_of(server)
             nova.act('evacuate_server', server, **({} if nova.since('2.14') else {'onSharedStorage': False}))
@@ -173,7 +173,7 @@ def test_volumes(nova):
 
 def test_shares(nova):
     server = nova.boot()
-    # tempest has no schema of shares before its schemas of 2.97.
+    # Tempest has no schema of shares before its schemas of 2.97.
     for _ in nova.versions('2.97'):
         nova.servers.list_share_attachments(server)
 

@@ -1,4 +1,4 @@
-"""What a real Cinder asks of compute, by way of the URL that its catalog has."""
+"""Requests of a real Cinder to compute, at the URL in its catalog."""
 
 import threading
 import time
@@ -17,7 +17,7 @@ UNDER_WAY = ('starting', 'migrating', 'completing')
 
 class Quiet(WSGIRequestHandler):
     def log_message(self, *args):
-        """Nobody reads it."""
+        """Nobody reads the log."""
 
 
 class Reused(WSGIServer):
@@ -26,7 +26,7 @@ class Reused(WSGIServer):
 
 @pytest.fixture
 def listening(compute, compute_port):
-    """The compute API where the catalog says that it is."""
+    """The compute API at its address in the catalog."""
     server = make_server('127.0.0.1', compute_port, compute.app, Reused, Quiet)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield compute
@@ -36,7 +36,7 @@ def listening(compute, compute_port):
 
 @pytest.fixture
 def server_id(listening, cinder, image):
-    """A server on a volume, with a second one."""
+    """A server on a volume."""
     server_id = on_volume(listening, image())
     assert listening.settled(server_id)['status'] == 'ACTIVE'
     return server_id
@@ -97,7 +97,7 @@ def test_a_volume_moves_to_another_backend_while_it_is_used(listening, cinder, s
     def held():
         return [each['id'] for each in cinder.attachments(server_id) if each['volume_id'] == volume_id]
 
-    # Cinder tells of its success before its attachments are of the volumes that they belong to.
+    # Cinder reports success before its attachments refer to the right volumes.
     until(lambda: held() and held() == [attached(listening, server_id).get(volume_id)])
     until(lambda: len(cinder.volumes()) == 2)
     assert cinder.users(volume_id) == cinder.users(*attached(listening, server_id).keys() - {volume_id})

@@ -1,4 +1,4 @@
-"""What the hosts of guests ask a real Cinder: how they reach the volumes of a server."""
+"""Requests of hypervisor hosts to a real Cinder: how to connect to the volumes of a server."""
 
 import pytest
 
@@ -12,7 +12,7 @@ HOST = Context().elevated()
 
 @pytest.fixture
 def volumes(compute):
-    """As the process of a host has them: it speaks for itself."""
+    """As in the process of a host, which acts in its own name."""
     return compute.service.volumes
 
 

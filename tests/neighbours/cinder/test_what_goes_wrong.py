@@ -1,4 +1,4 @@
-"""What comes of it when a real Cinder refuses, fails or is away, and when a process dies while it is asked."""
+"""The effects when a real Cinder refuses, fails or is away, and when a process dies while it calls Cinder."""
 
 import time
 
@@ -36,7 +36,7 @@ def test_a_volume_in_error_is_the_end_of_the_boot(compute, cinder, image):
 def test_a_token_that_was_revoked_makes_no_volume(running, compute_with, cinder):
     compute = compute_with('workers = 0\n')
     token = running.password_of(ALICE).get_token(running.session)
-    # Nothing that Glance is asked for: the services share a cache of tokens.
+    # Avoids requests to Glance: the services share a token cache.
     answer = compute.create(token, imageRef='', block_device_mapping_v2=[{**BLANK, 'boot_index': 0}])
     assert answer.status_code == 202
     running.session.delete(f'{running.url}/auth/tokens', headers={'X-Subject-Token': token})
@@ -51,7 +51,7 @@ def test_a_token_that_was_revoked_makes_no_volume(running, compute_with, cinder)
 
 
 class Killed(BaseException):
-    """The process ends in the middle of something."""
+    """The process dies in the middle of an operation."""
 
 
 @pytest.mark.parametrize('step', ['create', 'reserve', 'complete'])
@@ -76,7 +76,7 @@ def test_a_process_that_dies_after_a_step_has_made_nothing_twice(compute_with, c
 
 
 def work(service):
-    """Do what there is, also what waits for a volume."""
+    """Process all tasks, including those that wait for a volume."""
     deadline = time.monotonic() + 30
     while service.worker.step() or not service.platform.tasks.idle():
         assert time.monotonic() < deadline
@@ -123,7 +123,7 @@ def test_volumes_of_other_zones(compute_with, cinder, image):
 
 @pytest.fixture
 def proxy(running):
-    """Before Cinder."""
+    """A proxy in front of Cinder."""
     host, port = running.service('block-storage').get_endpoint().split('/')[2].split(':')
     proxy = Proxy(host, int(port))
     yield proxy
