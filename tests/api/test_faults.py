@@ -22,7 +22,7 @@ REQUEST_ID = re.compile(r'req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 INBOUND = 'req-01234567-89ab-cdef-0123-456789abcdef'
 
 
-# ------------------------------------------------------------------ before any resource
+# ------------------------------------------------------------------ before routing
 
 
 @pytest.mark.parametrize(

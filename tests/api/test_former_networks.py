@@ -106,7 +106,7 @@ def test_which_fixed_ips_there_are(api):
     assert api.get(ADDRESS, as_=BOB).status == api.post(f'{ADDRESS}/action', {'reserve': None}, as_=BOB).status == 403
 
 
-# ------------------------------------------------------------------ addresses of floating IPs
+# ------------------------------------------------------------------ pools of floating IPs
 
 
 @pytest.fixture
@@ -200,7 +200,7 @@ def test_who_deals_with_addresses(api, add):
     assert api.put('/os-floating-ips-bulk/delete', {}).status == add().status == 400
 
 
-# ------------------------------------------------------------------ names
+# ------------------------------------------------------------------ DNS
 
 
 @pytest.fixture

@@ -227,7 +227,7 @@ def test_what_the_middleware_left_to_us_to_refuse_is_refused(status):
         by_keystone_headers(webob.Request.blank('/', headers=headers, environ={TOKEN_INFO: {'token': {}}}))
 
 
-# ------------------------------------------------------------------ callers that are remembered
+# ------------------------------------------------------------------ remembered callers
 
 
 @pytest.fixture

@@ -176,7 +176,7 @@ def test_nothing_but_an_id_stands_in_the_path_of_a_url(cloud, service, text):
     assert {req.method for req in cloud.asked} == {'GET'}
 
 
-# ------------------------------------------------------------------ as whom
+# ------------------------------------------------------------------ credentials
 
 
 def test_callers_are_asked_for_with_their_token_and_one_of_this_service(cloud, service):
@@ -253,7 +253,7 @@ def test_a_service_that_is_somebody_else_at_a_neighbour(cloud, service_with):
         ask(service_with(more.format(cloud.url)), ALICE.elevated())
 
 
-# ------------------------------------------------------------------ away
+# ------------------------------------------------------------------ outages
 
 
 @pytest.mark.parametrize('status', [502, 503, 504])

@@ -256,7 +256,7 @@ def test_hosts_for_some_flavors(hosts):
     assert hosts.passing('AggregateTypeAffinityFilter', flavor_name='large') == {2, 3}
 
 
-# ------------------------------------------------------------------ what the request names
+# ------------------------------------------------------------------ hosts named in the request
 
 
 def test_a_host_that_was_asked_for(hosts):

@@ -308,7 +308,7 @@ def test_who_is_at_work_does_not_wait_when_its_server_was_asked_for_more(queue, 
     assert queue.claim() is None
 
 
-# ------------------------------------------------------------------ leased to a request
+# ------------------------------------------------------------------ tasks leased to a request
 
 
 def leased(queue, server_id, undo=None):

@@ -26,7 +26,7 @@ def quick(monkeypatch):
     monkeypatch.setattr(module, 'LOOK_SECONDS', 0.05)
 
 
-# ------------------------------------------------------------------ who is let in
+# ------------------------------------------------------------------ admission
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_clients_that_ask_for_binary_frames_get_them(url):
         assert client.subprotocol == 'binary' and isinstance(client.recv(timeout=PATIENCE), bytes)
 
 
-# ------------------------------------------------------------------ until when
+# ------------------------------------------------------------------ ends of connections
 
 
 def off(servers, server):

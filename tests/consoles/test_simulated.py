@@ -95,7 +95,7 @@ def test_what_a_keysym_types(keysym, control, character):
     assert character_of(keysym, control) == character
 
 
-# ------------------------------------------------------------------ what is shown
+# ------------------------------------------------------------------ output
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_pixels_are_as_clients_want_them(pixels, red):
     assert len(screen.Painter(pixels).paint('x' * 80)) == screen.PIXEL_WIDTH * screen.CELL_HEIGHT * pixels.bits // 8
 
 
-# ------------------------------------------------------------------ clients that speak otherwise
+# ------------------------------------------------------------------ unusual clients
 
 
 GREETING = b'RFB 003.008\n\1\1'

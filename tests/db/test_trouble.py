@@ -71,7 +71,7 @@ def assert_unavailable(answer):
     assert 'psycopg' not in answer.text and 'pymysql' not in answer.text and 'flavors' not in answer.text
 
 
-# ------------------------------------------------------------------ away
+# ------------------------------------------------------------------ outages
 
 
 @pytest.mark.several_writers

@@ -126,7 +126,7 @@ def url(request, deployment):
     return url
 
 
-# ------------------------------------------------------------------ what a user does
+# ------------------------------------------------------------------ users
 
 
 def test_the_urls_have_the_shapes_that_clients_know(deployment, server):
@@ -215,7 +215,7 @@ def test_tokens_are_in_no_log(deployment, beside, server, url):
     assert token not in log and 'at the door of serial, status: 403' in log
 
 
-# ------------------------------------------------------------------ what an operator does
+# ------------------------------------------------------------------ operators
 
 
 @pytest.fixture(scope='module')

@@ -136,7 +136,7 @@ def test_a_mistake_in_the_configuration_ends_a_worker(store, start):
     assert 'there is no operation fly' in line
 
 
-# ------------------------------------------------------------------ in processes that answer requests
+# ------------------------------------------------------------------ in API processes
 
 
 @contextmanager
@@ -182,7 +182,7 @@ def test_workers_begin_with_the_processes_of_a_server_that_does_not_tell(store, 
     assert known(store, 0) == []
 
 
-# ------------------------------------------------------------------ as services of the cloud
+# ------------------------------------------------------------------ in the list of services
 
 
 def test_control_services_are_the_machines_on_which_processes_work(store, start, tmp_path):

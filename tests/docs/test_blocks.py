@@ -187,7 +187,7 @@ class Trial:
 
 
 TRIED = {'sh': Trial.sh, 'console': Trial.console, 'python': Trial.python, 'ini': Trial.ini, 'yaml': None, 'text': None}
-"""By language. What is text is no code; what is YAML is a file."""
+"""How blocks are tried, by language: text is not code, and YAML is a file."""
 
 
 @pytest.mark.parametrize('page', PAGES)

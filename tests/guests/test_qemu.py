@@ -61,7 +61,7 @@ def process(driver, server):
     return GuestProcess(driver.folder(server))
 
 
-# ------------------------------------------------------------------ what it boots
+# ------------------------------------------------------------------ booting
 
 
 @pytest.mark.parametrize('disk_format', ['raw', 'qcow2'])
@@ -202,7 +202,7 @@ def test_config_drives_hold_what_they_were_given(driver, made):
         disc.close()
 
 
-# ------------------------------------------------------------------ the driver comes and goes
+# ------------------------------------------------------------------ restarts of the driver
 
 
 def test_a_driver_that_starts_anew_finds_the_guests_of_the_one_before(guests, driver, made):
@@ -420,7 +420,7 @@ def test_servers_go_from_a_host_whose_disk_is_full(full, driver, made):
     assert list(driver.machines()) == [(other.uuid, 'compute1')]
 
 
-# ------------------------------------------------------------------ images of it
+# ------------------------------------------------------------------ snapshots
 
 
 @pytest.mark.parametrize('disk_format', ['raw', 'qcow2'])

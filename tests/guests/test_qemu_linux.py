@@ -99,7 +99,7 @@ def test_it_lets_go_of_a_card_and_finds_another(driver, linux):
     assert behind_cards(driver, linux) == ['net-aaaaaaaa', 'net-bbbbbbbb']
 
 
-# ------------------------------------------------------------------ its agent
+# ------------------------------------------------------------------ the guest agent
 
 
 HASH = 'hash=$(sed -n "s/^cirros:\\([^:]*\\):.*/\\1/p" /etc/shadow)'

@@ -24,7 +24,7 @@ def flavors(http, **headers):
     return http.get('/v2.1/flavors', headers=headers).status_code
 
 
-# ------------------------------------------------------------------ what becomes of requests
+# ------------------------------------------------------------------ effects on requests
 
 
 def test_a_status_in_the_words_of_the_service(http, add):
@@ -181,7 +181,7 @@ def test_the_journal_has_when_what_was_delayed_had_come(cloud, http, add):
     assert entry.time - came < timedelta(seconds=0.3) <= timedelta(seconds=entry.duration)
 
 
-# ------------------------------------------------------------------ which requests
+# ------------------------------------------------------------------ selection of requests
 
 
 def test_an_action_is_an_operation(http, add):
@@ -241,7 +241,7 @@ def test_a_server_is_known_by_its_name_or_metadata(http, add):
     assert http.get('/v2.1/servers').status_code == 200
 
 
-# ------------------------------------------------------------------ when
+# ------------------------------------------------------------------ selection of occurrences
 
 
 def test_the_nth_and_how_many(http, add):

@@ -278,7 +278,7 @@ def test_what_several_take_down_at_once_is_all_down(cloud):
         cloud.hosts.clear()
 
 
-# ------------------------------------------------------------------ neighbours
+# ------------------------------------------------------------------ other services
 
 
 def test_a_neighbour_is_away_for_clients_and_for_compute(cloud, http):

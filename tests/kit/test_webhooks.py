@@ -218,7 +218,7 @@ def test_of_an_answer_no_more_is_read_than_the_head(cloud, volumes):
         eventually(lambda: hook.tally.deliveries == 2)
 
 
-# ------------------------------------------------------------------ where they may lead
+# ------------------------------------------------------------------ permitted targets
 
 
 FOREIGN = [
@@ -336,7 +336,7 @@ def test_https_needs_a_certificate_that_is_trusted(cloud, volumes, hasty):
         hook.remove()
 
 
-# ------------------------------------------------------------------ the control API, and the end
+# ------------------------------------------------------------------ the control API, and removal
 
 
 @pytest.mark.parametrize('secret', ['hush', 'whsec_', 'whsec_aHVzaA==', 'whsec_' + 'A' * 100, 'whsec_ü'])

@@ -161,7 +161,7 @@ def test_what_glance_is_asked(images, caplog):
     assert asked() == 1
 
 
-# ------------------------------------------------------------------ away
+# ------------------------------------------------------------------ outages
 
 
 def test_while_glance_is_away_it_is_named(proxy, behind):

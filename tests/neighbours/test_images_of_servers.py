@@ -164,7 +164,7 @@ def test_the_proxy_of_images(running, compute, glance, image_id):
     assert ask('GET /images', version='2.36').status_code == 404
 
 
-# ------------------------------------------------------------------ away
+# ------------------------------------------------------------------ outages
 
 
 @pytest.fixture

@@ -164,7 +164,7 @@ def test_connections_are_looked_at(service, store):
     assert found['computeapi_database_connections_kept',] == 10
 
 
-# ------------------------------------------------------------------ who may read it
+# ------------------------------------------------------------------ access
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_one_process_among_several_does_not_speak_for_all(app):
     assert (answer.status_int, '[metrics]directory' in answer.text) == (503, True)
 
 
-# ------------------------------------------------------------------ off
+# ------------------------------------------------------------------ disabled
 
 
 def test_where_it_is_off_nothing_of_it_is_there(conf, store):

@@ -172,7 +172,7 @@ def test_the_driver_is_what_it_was(service, conf, store):
     assert [host.name for host in service.hypervisor.hosts()] == [host.name for host in plain.hosts()]
 
 
-# ------------------------------------------------------------------ off, and how it is switched on
+# ------------------------------------------------------------------ configuration
 
 
 def test_where_it_is_off_nothing_of_it_is_there(conf, store, servers):

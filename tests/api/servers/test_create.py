@@ -27,7 +27,7 @@ def work(world):
         return list(connection.execute(statement))
 
 
-# ------------------------------------------------------------------ what comes of it
+# ------------------------------------------------------------------ results
 
 
 def test_a_server_is_written_down_for_the_workers(create, made, world):
@@ -207,7 +207,7 @@ def prepare(world):
     world.volumes.types.create('lvm-1')
 
 
-# ------------------------------------------------------------------ what is refused
+# ------------------------------------------------------------------ refusals
 
 
 @pytest.mark.parametrize(
@@ -366,7 +366,7 @@ def test_images_say_how_disks_and_drives_are(made, create, world):
     assert create(imageRef=disabled, **{'OS-DCF:diskConfig': 'AUTO'}).status == 400
 
 
-# ------------------------------------------------------------------ where it may be
+# ------------------------------------------------------------------ zones and hosts
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def status_of(world, volume_id):
     return world.volumes.get(world.bob, volume_id).status
 
 
-# ------------------------------------------------------------------ what comes of it
+# ------------------------------------------------------------------ results
 
 
 def test_an_image_is_copied_to_the_host(disks):
@@ -176,7 +176,7 @@ def test_shared_volumes_came_later(create, world):
         assert create('2.60', imageRef=None, **{NEW: [volume(volume_id)]}).status == 202
 
 
-# ------------------------------------------------------------------ what is refused
+# ------------------------------------------------------------------ refusals
 
 
 BAD = 'Block Device Mapping is Invalid: '

@@ -297,7 +297,7 @@ def test_a_password_is_short_text(boot, guest, password):
     assert reader.read('/openstack/latest/password') == ''
 
 
-# ------------------------------------------------------------------ who asks
+# ------------------------------------------------------------------ authentication
 
 
 @pytest.mark.parametrize('name', ['X-Instance-ID', 'X-Tenant-ID', 'X-Instance-ID-Signature'])

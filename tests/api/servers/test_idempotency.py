@@ -64,7 +64,7 @@ def rows(store):
         return [row._asdict() for row in connection.execute(sa.select(idempotency_keys))]
 
 
-# ------------------------------------------------------------------ again
+# ------------------------------------------------------------------ repetition
 
 
 def test_the_same_answer_and_no_second_server(send, api):
@@ -175,7 +175,7 @@ def test_nobody_without_a_token_is_answered(conf, store, world):
     assert answer.status == 401 and rows(store) == []
 
 
-# ------------------------------------------------------------------ what is kept
+# ------------------------------------------------------------------ storage of responses
 
 
 def test_an_error_that_changed_nothing_can_be_tried_again(send, api, world):
@@ -241,7 +241,7 @@ def test_openapi_has_the_header(app):
     assert {'409', '422'} <= document['paths']['/servers']['post']['responses'].keys()
 
 
-# ------------------------------------------------------------------ at the same time, and with those that died
+# ------------------------------------------------------------------ concurrency and crashes
 
 
 def test_many_at_once_make_one_server(service, world, store, conf):

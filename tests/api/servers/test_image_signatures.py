@@ -181,7 +181,7 @@ def test_servers_remember_the_default_certificates(api, boot, create, act, shown
     assert 'Image certificate validation is not supported' in refused.json['badRequest']['message']
 
 
-# ------------------------------------------------------------------ later
+# ------------------------------------------------------------------ operations after boot
 
 
 def test_rebuilding_to_what_does_not_hold_leaves_the_machine(boot, act, shown, signed, images, world, service):
@@ -247,7 +247,7 @@ def test_an_evacuated_server_is_made_again(boot, api, settle, shown, signed, ima
     assert status == 'ERROR' and fault.startswith(UNSIGNED)
 
 
-# ------------------------------------------------------------------ again
+# ------------------------------------------------------------------ repetition
 
 
 def test_an_image_is_read_once_for_a_task_that_waits(create, api, settle, signed, images, world, monkeypatch):

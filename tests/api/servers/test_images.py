@@ -48,7 +48,7 @@ def message(answer):
     return fault['code'], fault['message']
 
 
-# ------------------------------------------------------------------ both
+# ------------------------------------------------------------------ both actions
 
 
 @pytest.mark.parametrize(

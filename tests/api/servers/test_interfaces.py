@@ -365,7 +365,7 @@ def test_a_kill_of_the_worker_delays_the_detachment(
     assert listed() == addresses() == [] and port not in ports()
 
 
-# ------------------------------------------------------------------ ports of others that name the server
+# ------------------------------------------------------------------ foreign ports with the ID of the server
 
 
 @pytest.fixture

@@ -88,7 +88,7 @@ def test_a_server_moves_while_it_runs(api, migrate, shown, running, held, settle
     assert running() == [] and last(api) == ('completed', before, other(before))
 
 
-# ------------------------------------------------------------------ hosts that fail meanwhile
+# ------------------------------------------------------------------ host failures
 
 
 def ended(cloud, server_id, host):

@@ -183,7 +183,7 @@ def test_the_audit_looks_at_it_too(service, parts, placement, boot, used):
     assert len(used()) == 1
 
 
-# ------------------------------------------------------------------ servers that are there
+# ------------------------------------------------------------------ existing servers
 
 
 def profile(cloud, port):

@@ -191,7 +191,7 @@ def test_a_host_that_is_gone(api, mirror, seen, placement, ids):
     assert set(placement.providers) == {ids['compute1']}
 
 
-# ------------------------------------------------------------------ what may come between
+# ------------------------------------------------------------------ concurrency and crashes
 
 
 def test_a_server_waits_for_no_placement(api, create, settle, state, mirror, placement, store, ids, caplog):

@@ -112,7 +112,7 @@ def test_who_deletes_it_does_not_wait(boot, api, settle, plugged):
     assert api.get(f'/servers/{server_id}', as_=BOB).status == 404
 
 
-# ------------------------------------------------------------------ on the way to another host
+# ------------------------------------------------------------------ live migration
 
 
 @pytest.fixture

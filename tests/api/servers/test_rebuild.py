@@ -72,7 +72,7 @@ def message(answer):
     return fault['code'], fault['message']
 
 
-# ------------------------------------------------------------------ answers
+# ------------------------------------------------------------------ responses
 
 
 def recorded():
@@ -193,7 +193,7 @@ def test_bad_requests(rebuild):
         assert answer.status == 400 and text in answer.text, answer
 
 
-# ------------------------------------------------------------------ what becomes of the server
+# ------------------------------------------------------------------ results
 
 
 def test_a_server_is_made_anew(store, rebuilt, servers, server):
@@ -305,7 +305,7 @@ def test_the_action_is_recorded(store, rebuilt, server):
     assert ('rebuild', 'compute_rebuild_instance') in recorded
 
 
-# ------------------------------------------------------------------ what is refused
+# ------------------------------------------------------------------ refusals
 
 
 def test_states_in_which_it_is_not_possible(servers, server, rebuild):
@@ -396,7 +396,7 @@ def test_nothing_changes_when_it_is_refused(servers, server, rebuild):
     assert servers.get(server.uuid) == before
 
 
-# ------------------------------------------------------------------ what fails later
+# ------------------------------------------------------------------ later failures
 
 
 def test_ephemeral_disks_cannot_be_preserved(rebuilt, store, server):

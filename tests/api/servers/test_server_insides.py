@@ -168,7 +168,7 @@ def test_a_server_that_is_nowhere_has_no_topology(api, servers):
     assert api.get(path, '2.78', as_=ALICE).status == 404
 
 
-# ------------------------------------------------------------------ how it came to run
+# ------------------------------------------------------------------ boot history
 
 
 def test_a_boot_tells_where_it_ended(api, create, service):

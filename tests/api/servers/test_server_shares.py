@@ -15,7 +15,7 @@ def fault(answer):
     return answer.status, body['message']
 
 
-# ------------------------------------------------------------------ a server without any
+# ------------------------------------------------------------------ a server without shares
 
 
 def test_2_97_servers_have_shares(api, servers):
@@ -213,7 +213,7 @@ def test_what_a_server_with_shares_cannot_do(shares, share, act, server, world, 
     assert state(server) == was
 
 
-# ------------------------------------------------------------------ what goes wrong
+# ------------------------------------------------------------------ failures
 
 
 def test_a_share_that_cannot_be_mounted_keeps_the_server_from_starting(

@@ -145,7 +145,7 @@ class Machine(RuleBasedStateMachine):
         self.world.flavor('2', vcpus=2, memory_mb=128)
         self.world.volume_id, self.world.port_id = self.world.volume(name='data'), self.world.port(name='given')
 
-    # ------------------------------------------------------------ what clients ask
+    # ------------------------------------------------------------ requests
 
     @initialize(kind=st.sampled_from(['plain', 'several', 'on-a-port', 'with-a-volume', 'on-a-volume']))
     def begin(self, kind):
@@ -249,7 +249,7 @@ class Machine(RuleBasedStateMachine):
         if answer.status >= 500 or answer.status >= 400 and self.everything() != before:
             self.wrong.append(answer)
 
-    # ------------------------------------------------------------ what happens to the cloud
+    # ------------------------------------------------------------ disturbances
 
     @rule(steps=st.integers(1, 3))
     def work(self, steps):
@@ -279,7 +279,7 @@ class Machine(RuleBasedStateMachine):
         assert problems(self.store) == []
         self.check_limits()
 
-    # ------------------------------------------------------------ what must be so
+    # ------------------------------------------------------------ invariants
 
     def check_limits(self):
         counted = [each for each in Cloud(self.store).servers.values() if each.vm_state != states.VMState.SOFT_DELETED]

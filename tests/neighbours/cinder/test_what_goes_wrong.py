@@ -118,7 +118,7 @@ def test_volumes_of_other_zones(compute_with, cinder, image):
     assert attach(compute, server_id, cinder.create()).status_code == 200
 
 
-# ------------------------------------------------------------------ away
+# ------------------------------------------------------------------ outages
 
 
 @pytest.fixture
