@@ -81,7 +81,7 @@ def _ended(future: Future[Impression], deadline: float, seconds: float) -> Impre
     try:
         return future.result(max(0, deadline - time.monotonic()))
     except TimeoutError:
-        return Impression(Standing.AWAY, f'It has not answered for {seconds:g} s.')
+        return Impression(Standing.AWAY, f'No response for {seconds:g} s.')
 
 
 def _told(ask: Callable[..., Impression], *arguments: Any) -> Impression:
@@ -113,12 +113,12 @@ def inquire(conf: cfg.ConfigOpts, neighbour: Place) -> Impression:
         data = _located(service, proxy)
         if data is None:
             return Impression(
-                Standing.WRONG, f'The catalog has no {neighbour.service_type} that speaks v{neighbour.major}.'
+                Standing.WRONG, f'The catalog has no {neighbour.service_type} service with API v{neighbour.major}.'
             )
         proxy.get(neighbour.path, raise_exc=True)
     words = f'{_versions(data)} at {data.url}, as {who}'
     if neighbour.microversion and (data.max_microversion or (0, 0)) < neighbour.microversion:
-        return Impression(Standing.WRONG, f'{words}: {_dotted(neighbour.microversion)} is needed')
+        return Impression(Standing.WRONG, f'{words}: {_dotted(neighbour.microversion)} is required')
     return Impression(Standing.LACKING, f'{words}: it lacks {missing}') if missing else Impression(Standing.OK, words)
 
 
@@ -139,7 +139,7 @@ def service_user(conf: cfg.ConfigOpts) -> Impression:
     """Whose token goes beside those of callers."""
     if not (conf[SERVICE_USER].auth_type or conf[SERVICE_USER].auth_section):
         return Impression(
-            Standing.LACKING, '[service_user] names nobody: [keystone_authtoken] is used, and may have other roles'
+            Standing.LACKING, '[service_user] names no user: [keystone_authtoken] is used, which may have other roles'
         )
     service = NeighbourService(conf, 'Keystone', SERVICE_USER, 'identity', 3)
     with service.asked(ITSELF):
@@ -155,10 +155,10 @@ def token_keys(conf: cfg.ConfigOpts) -> Impression:
         keys = conf[SERVICE_USER].task_token_key
         Seal(keys)
     except ValueError as error:
-        return Impression(Standing.WRONG, f'[service_user]task_token_key is no key: {error}')
+        return Impression(Standing.WRONG, f'[service_user]task_token_key is not a valid key: {error}')
     if keys or conf.volume.backend != 'cinder':
-        return Impression(Standing.OK, f'[service_user]task_token_key: there are {len(keys)}')
-    return Impression(Standing.WRONG, 'With a Cinder there must be a [service_user]task_token_key')
+        return Impression(Standing.OK, f'[service_user]task_token_key: {len(keys)} set')
+    return Impression(Standing.WRONG, 'Cinder requires a [service_user]task_token_key')
 
 
 def _whoami(auth: BaseAuthPlugin, session: Session, needed: Set[str]) -> tuple[str, str]:

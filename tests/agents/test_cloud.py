@@ -291,7 +291,7 @@ def test_a_server_can_be_deleted_though_its_host_is_down(cloud):
     cloud.agents['alpha'].start()
     # It is not the audit that removes it, whose turn is far away.
     cloud.until(lambda: not cloud.places())
-    assert f'the machine on alpha of server {server}; it is mended' in cloud.workers[0].log.read_text()
+    assert f'the machine on alpha of server {server}; it is repaired' in cloud.workers[0].log.read_text()
 
 
 def test_a_server_can_be_deleted_though_it_was_on_its_way_to_a_host_that_is_down(cloud):
@@ -381,10 +381,10 @@ def test_status_says_who_is_there(cloud, capsys):
     conf = str(cloud.folder / 'api.conf')
     assert main(['status', '--config-file', conf]) == 0
     shown = capsys.readouterr().out
-    assert re.search('^bus +ok +The broker answers.$', shown, re.MULTILINE)
+    assert re.search('^bus +ok +The broker responds.$', shown, re.MULTILINE)
     for host in HOSTS:
         assert re.search(
-            f'^agent +lives +{host}: {__version__}, process {cloud.agents[host].process.pid} on', shown, re.M
+            f'^agent +alive +{host}: {__version__}, process {cloud.agents[host].process.pid} on', shown, re.M
         )
 
 

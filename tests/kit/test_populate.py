@@ -104,7 +104,7 @@ def test_a_data_directory_is_filled(tmp_path, capsys):
         # And one that serve simulates.
         assert hosts == 200 + 1
     assert main(['populate', '--servers', '60', '--projects', '3', '--hosts', '4', '--data-dir', folder]) == 2
-    assert 'has a synthetic cloud already' in capsys.readouterr().err
+    assert 'already contains a synthetic cloud' in capsys.readouterr().err
 
 
 def filled(many):
