@@ -144,7 +144,7 @@ class Versions(ComputeController):
 
     @operation('GET', '/versions/{id}', policy=None, query=ANYTHING, response=DOCUMENT)
     def show(self, req: Request, id: str) -> dict[str, Any]:
-        """Show one version; /v2 knows only itself."""
+        """Show one version; below /v2, only itself."""
         if req.legacy:
             return self.describe(req, V20)
         found = {version['id']: version for version in (V20, self.newest)}.get(id)

@@ -35,10 +35,10 @@ from computeapi.web.schemas import array, closed, lone, one_of, query, whole
 CREATE = Policy('os_compute_api:os-flavor-manage:create', ADMIN, 'Create a flavor')
 UPDATE = Policy('os_compute_api:os-flavor-manage:update', ADMIN, 'Update a flavor')
 DELETE = Policy('os_compute_api:os-flavor-manage:delete', ADMIN, 'Delete a flavor')
-ACCESS = Policy('os_compute_api:os-flavor-access', ADMIN, 'List the projects that may use a flavor')
-ADD_ACCESS = Policy('os_compute_api:os-flavor-access:add_tenant_access', ADMIN, 'Let a project use a flavor')
+ACCESS = Policy('os_compute_api:os-flavor-access', ADMIN, 'List the projects that have access to a flavor')
+ADD_ACCESS = Policy('os_compute_api:os-flavor-access:add_tenant_access', ADMIN, 'Grant a project access to a flavor')
 REMOVE_ACCESS = Policy(
-    'os_compute_api:os-flavor-access:remove_tenant_access', ADMIN, 'Take the use of a flavor from a project'
+    'os_compute_api:os-flavor-access:remove_tenant_access', ADMIN, 'Revoke the access of a project to a flavor'
 )
 SPECS_INDEX = Policy('os_compute_api:os-flavor-extra-specs:index', READER_OR_ADMIN, 'List the extra specs of a flavor')
 SPECS_SHOW = Policy('os_compute_api:os-flavor-extra-specs:show', READER_OR_ADMIN, 'Show an extra spec of a flavor')
@@ -205,7 +205,7 @@ class Flavors(ComputeController):
 
     @access('addTenantAccess', policy=ADD_ACCESS, errors=(409,), behaviour={'even_public': EVEN_PUBLIC})
     def add_access(self, req: Request, id: str, body: Any) -> dict[str, Any]:
-        """Let a project use a flavor that is not public."""
+        """Grant a project access to a flavor that is not public."""
         project_id = body['addTenantAccess']['tenant']
         self.cloud.projects.check(req.context, project_id)
         projects = self.cloud.flavors.grant(req.context, id, project_id, even_public=req.behaviour.even_public)
@@ -213,7 +213,7 @@ class Flavors(ComputeController):
 
     @access('removeTenantAccess', policy=REMOVE_ACCESS)
     def remove_access(self, req: Request, id: str, body: Any) -> dict[str, Any]:
-        """Take the use of a flavor from a project, which may be gone by now."""
+        """Revoke the access of a project, which may no longer exist, to a flavor."""
         project_id = body['removeTenantAccess']['tenant']
         return access_list(id, self.cloud.flavors.revoke(req.context, id, project_id))
 
@@ -225,7 +225,7 @@ class FlavorAccess(ComputeController):
 
     @operation('GET', policy=ACCESS, response=ACCESS_LIST)
     def index(self, req: Request, flavor_id: str) -> dict[str, Any]:
-        """List the projects that may use a flavor."""
+        """List the projects that have access to a flavor."""
         return access_list(flavor_id, self.cloud.flavors.projects(req.context, flavor_id))
 
 

@@ -88,7 +88,7 @@ class GoneResources(ComputeController):
 
     @gone
     def answer(self, req: Request, **parameters: Any) -> None:
-        """Nothing: this resource is no longer available."""
+        """This resource is no longer available."""
         raise Gone()
 
 
@@ -99,7 +99,7 @@ class RefusedRequests(ComputeController):
 
     @refused
     def answer(self, req: Request, **parameters: Any) -> None:
-        """Nothing: this request is always refused."""
+        """This request is always refused."""
         known = req.operation
         raise Invalid(IRONIC.format(REFUSED[known.method, known.path, known.action]))
 

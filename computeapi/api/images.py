@@ -196,7 +196,7 @@ class ImageMetadata(ComputeController):
 
     @operation('POST', policy=None, body=ITEMS_BODY, response={'metadata': METADATA}, errors=(403,))
     def create(self, req: Request, image_id: str, body: Any) -> dict[str, Any]:
-        """Set metadata items of an image; the others stay."""
+        """Set metadata items of an image; the others are kept."""
         return {'metadata': self.cloud.image_proxy.add_metadata(req.context, image_id, body['metadata'])}
 
     @operation('PUT', policy=None, body=ITEMS_BODY, response={'metadata': METADATA}, errors=(403,))

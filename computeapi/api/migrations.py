@@ -18,9 +18,9 @@ from computeapi.web.schemas import query
 
 INDEX = Policy('os_compute_api:os-migrations:index', MANAGER_OR_ADMIN, 'List the migrations of servers')
 ALL_PROJECTS = Policy('os_compute_api:os-migrations:index:all_projects', ADMIN, 'List the migrations of all projects')
-INDEX_HOST = Policy('os_compute_api:os-migrations:index:host', ADMIN, 'See the hosts in a list of migrations')
+INDEX_HOST = Policy('os_compute_api:os-migrations:index:host', ADMIN, 'Show the hosts in a list of migrations')
 SERVER_HOST = Policy(
-    'os_compute_api:servers:migrations:index:host', ADMIN, "See the hosts in a list of a server's live migrations"
+    'os_compute_api:servers:migrations:index:host', ADMIN, "Show the hosts in a list of a server's live migrations"
 )
 TYPES, PAGES, OWNERS = '2.23', '2.59', '2.80'
 

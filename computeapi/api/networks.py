@@ -16,7 +16,7 @@ from computeapi.web.schemas import array
 LIST = Policy('os_compute_api:os-networks:list', READER_OR_ADMIN, 'List networks')
 SHOW = Policy('os_compute_api:os-networks:show', READER_OR_ADMIN, 'Show a network')
 TENANT_LIST = Policy('os_compute_api:os-tenant-networks:list', READER_OR_ADMIN, "List the project's networks")
-TENANT_SHOW = Policy('os_compute_api:os-tenant-networks:show', READER_OR_ADMIN, "Show a network of the project's")
+TENANT_SHOW = Policy('os_compute_api:os-tenant-networks:show', READER_OR_ADMIN, 'Show a network of the project')
 POOLS = Policy('os_compute_api:os-floating-ip-pools', ANYONE, 'List floating IP pools')
 LIST_FLOATING_IPS = Policy('os_compute_api:os-floating-ips:list', READER_OR_ADMIN, 'List floating IPs')
 SHOW_FLOATING_IP = Policy('os_compute_api:os-floating-ips:show', READER_OR_ADMIN, 'Show a floating IP')
@@ -101,7 +101,7 @@ class TenantNetworks(ComputeController):
 
     @operation('GET', '/{id}', policy=TENANT_SHOW, response={'network': TENANT_NETWORK})
     def show(self, req: Request, id: str) -> dict[str, Any]:
-        """Show a network of the project's."""
+        """Show a network of the project."""
         return {'network': TENANT_NETWORK.render(req, found(self.cloud.networks, req.context, id))}
 
 
@@ -154,5 +154,5 @@ class FloatingIPs(ComputeController):
 
     @operation('DELETE', '/{id}', policy=DELETE_FLOATING_IP, status=202, errors=(409,))
     def delete(self, req: Request, id: str) -> None:
-        """Delete a floating IP, whatever it leads to."""
+        """Delete a floating IP, even if it is associated."""
         self.cloud.floating_ips.delete(req.context, id)

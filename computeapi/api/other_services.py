@@ -23,7 +23,7 @@ from computeapi.web.controller import operation
 from computeapi.web.request import Reply, Request
 from computeapi.web.schemas import array, closed, lone, one_of, query, whole
 
-CREATE = Policy('os_compute_api:os-server-external-events:create', SERVICE_OR_ADMIN, 'Tell of external events')
+CREATE = Policy('os_compute_api:os-server-external-events:create', SERVICE_OR_ADMIN, 'Report external events')
 
 # ------------------------------------------------------------------ requests
 
@@ -64,7 +64,7 @@ class ServerExternalEvents(ComputeController):
 
     @operation('POST', policy=CREATE, body=CREATE_BODY, response={'events': array(TOLD)}, successes=(207,))
     def create(self, req: Request, body: Any) -> Reply:
-        """Tell of events; 207 when not all of them could be acted on."""
+        """Report external events; 207 if not all of them could be handled."""
         told = body['events']
         events = [
             Event(each['name'], each['server_uuid'], each.get('tag'), each.get('status', COMPLETED)) for each in told
@@ -83,7 +83,7 @@ def answer(told: dict[str, Any], outcome: Outcome) -> dict[str, Any]:
 # ------------------------------------------------------------------ snapshots
 
 CREATE_SNAPSHOT = Policy(
-    'os_compute_api:os-assisted-volume-snapshots:create', SERVICE_OR_ADMIN, 'Take a snapshot of an attached volume'
+    'os_compute_api:os-assisted-volume-snapshots:create', SERVICE_OR_ADMIN, 'Create a snapshot of an attached volume'
 )
 DELETE_SNAPSHOT = Policy(
     'os_compute_api:os-assisted-volume-snapshots:delete', SERVICE_OR_ADMIN, 'Delete a snapshot of an attached volume'
@@ -112,7 +112,7 @@ class AssistedVolumeSnapshots(ComputeController):
 
     @operation('POST', policy=CREATE_SNAPSHOT, body=SNAPSHOT_BODY, response={'snapshot': SNAPSHOT})
     def create(self, req: Request, body: Any) -> dict[str, Any]:
-        """Take a snapshot of an attached volume."""
+        """Create a snapshot of an attached volume."""
         wanted = body['snapshot']
         info = wanted['create_info']
         self.cloud.assisted_snapshots.create(req.context, wanted['volume_id'], info)

@@ -124,7 +124,7 @@ class SecurityGroupRules(ComputeController):
 
     @operation('POST', policy=CREATE_RULE, body=RULE_BODY, response={'security_group_rule': RULE}, errors=(404,))
     def create(self, req: Request, body: Any) -> dict[str, Any]:
-        """Create a security group rule: what may come in from a network or another group."""
+        """Create a security group rule, which allows incoming traffic from a network or another group."""
         rule = self.cloud.security_groups.add_rule(req.context, body['security_group_rule'])
         return {'security_group_rule': RULE.render(req, rule)}
 

@@ -28,8 +28,8 @@ from computeapi.web.request import Request
 from computeapi.web.schemas import array, closed, one_of, query
 
 LIST = Policy('os_compute_api:os-services:list', ADMIN, 'List the services')
-UPDATE = Policy('os_compute_api:os-services:update', ADMIN, 'Take a service out of use, or back')
-DELETE = Policy('os_compute_api:os-services:delete', ADMIN, 'Forget a service')
+UPDATE = Policy('os_compute_api:os-services:update', ADMIN, 'Disable or enable a service')
+DELETE = Policy('os_compute_api:os-services:delete', ADMIN, 'Delete a service')
 
 FORCED_DOWN, BY_UUID = '2.11', '2.53'
 
@@ -127,7 +127,7 @@ class Services(ComputeController):
         behaviour={'actions': ACTIONS},
     )
     def update(self, req: Request, id: str, body: Any) -> dict[str, Any]:
-        """Take a service out of use, or back, by an action on its host and binary."""
+        """Disable or enable a service, by an action on its host and binary."""
         req.check(UPDATE)
         if id not in req.behaviour.actions:
             raise NotFound('Unknown action')
@@ -145,7 +145,7 @@ class Services(ComputeController):
 
     @api_version(BY_UUID)
     def update(self, req: Request, id: str, body: Any) -> dict[str, Any]:
-        """Take a service out of use, or back, or force it down, by its UUID."""
+        """Disable or enable a service, or force it down, by its UUID."""
         # What is no UUID is refused whoever asks.
         uuid_id(id)
         req.check(UPDATE)
@@ -166,13 +166,13 @@ class Services(ComputeController):
 
     @operation('DELETE', '/{id}', policy=DELETE, status=204, errors=(409,))
     def delete(self, req: Request, id: str) -> None:
-        """Forget a service that is gone, by its number."""
+        """Delete a service that is no longer used, by its number."""
         integer_id(id)
         self.cloud.services.delete(id)
 
     @api_version(BY_UUID)
     def delete(self, req: Request, id: str) -> None:
-        """Forget a service that is gone, by its UUID."""
+        """Delete a service that is no longer used, by its UUID."""
         self.cloud.services.delete(uuid_id(id))
 
 

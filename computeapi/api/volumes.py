@@ -170,7 +170,7 @@ class Snapshots(ComputeController):
         errors=(404,),
     )
     def create(self, req: Request, body: Any) -> dict[str, Any]:
-        """Create a snapshot; with force also of a volume that is in use."""
+        """Create a snapshot; with force, also of a volume that is in use."""
         wanted = body['snapshot']
         snapshot = self.cloud.volumes.create_snapshot(
             req.context,

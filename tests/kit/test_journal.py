@@ -453,7 +453,7 @@ def test_the_same_again_is_pointed_out(http, journal):
     [finding] = http.control('GET', '/journal/findings').json()['findings']
     assert finding['kind'] == 'repeated'
     assert finding['entries'] == [entry.number for entry in journal.entries('GET /flavors')[-4:]]
-    assert 'GET /v2.1/flavors was asked 4 times' in finding['message']
+    assert 'GET /v2.1/flavors was requested 4 times' in finding['message']
     assert journal.findings(repeats=4) == []
 
 

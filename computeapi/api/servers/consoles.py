@@ -19,7 +19,9 @@ from computeapi.web.request import Request
 from computeapi.web.schemas import lone, one_of, query, whole
 
 REMOTE_CONSOLES = Policy('os_compute_api:os-remote-consoles', MEMBER_OR_ADMIN, 'Open a console of a server')
-SHOW_TOKEN = Policy('os_compute_api:os-console-auth-tokens', ADMIN, 'See where the token of a console leads')
+SHOW_TOKEN = Policy(
+    'os_compute_api:os-console-auth-tokens', ADMIN, 'Show the connection information of a console token'
+)
 
 # ------------------------------------------------------------------ requests and answers
 
@@ -146,7 +148,7 @@ class ConsoleAuthTokens(ComputeController):
     )
     @api_version('2.1', before(ANY_TOKEN))
     def show_rdp(self, req: Request, id: str) -> dict[str, Any]:
-        """Show where the token of an RDP console leads."""
+        """Show the connection information of an RDP console token."""
         check_rdp(self.cloud)
         req.check(SHOW_TOKEN)
         token = self.cloud.consoles.find(id)
@@ -164,5 +166,5 @@ class ConsoleAuthTokens(ComputeController):
     )
     @api_version(ANY_TOKEN)
     def show(self, req: Request, id: str) -> dict[str, Any]:
-        """Show where the token of a console leads."""
+        """Show the connection information of a console token."""
         return {'console': CONSOLE.render(req, self.cloud.consoles.find(id))}

@@ -48,10 +48,12 @@ TRUSTED_CERTS = Policy(
     'os_compute_api:servers:create:trusted_certs', MEMBER_OR_ADMIN, 'Create a server with trusted image certificates'
 )
 FORCED_HOST = Policy(
-    'os_compute_api:servers:create:forced_host', ADMIN, 'Create a server on a host, whatever the scheduler says'
+    'os_compute_api:servers:create:forced_host', ADMIN, 'Create a server on a host, bypassing the scheduler'
 )
 REQUESTED_DESTINATION = Policy(
-    'compute:servers:create:requested_destination', ADMIN, 'Create a server on a host, if the scheduler agrees'
+    'compute:servers:create:requested_destination',
+    ADMIN,
+    'Create a server on a requested host, if the scheduler accepts it',
 )
 ATTACH_VOLUME = Policy(
     'os_compute_api:servers:create:attach_volume', MEMBER_OR_ADMIN, 'Create a server with volumes attached'
@@ -60,7 +62,7 @@ ATTACH_NETWORK = Policy(
     'os_compute_api:servers:create:attach_network', MEMBER_OR_ADMIN, 'Create a server with networks attached'
 )
 ZERO_DISK_FLAVOR = Policy(
-    'os_compute_api:servers:create:zero_disk_flavor', ADMIN, 'Create a server from an image with a flavor without disk'
+    'os_compute_api:servers:create:zero_disk_flavor', ADMIN, 'Create a server from an image with a zero-disk flavor'
 )
 ATTACH_EXTERNAL = Policy('network:attach_external_network', ADMIN, 'Attach a server to an external network')
 
@@ -173,7 +175,7 @@ class ServerCreation(ComputeController):
         },
     )
     def create(self, req: Request, body: Any) -> Reply | dict[str, str]:
-        """Create a server, or several alike."""
+        """Create one or several servers."""
         server, wanted = body['server'], self.wanted(req, body)
         password = password_of(self.cloud.conf, server)
         plan = self.cloud.builder.create(req.context, replace(wanted, admin_pass=password), rights_of(req))

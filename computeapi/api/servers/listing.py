@@ -18,7 +18,7 @@ from computeapi.web.request import Request
 from computeapi.web.schemas import query
 
 ALL_FILTERS = Policy(
-    'os_compute_api:servers:allow_all_filters', ADMIN, 'Search servers by every attribute, not only by the common ones'
+    'os_compute_api:servers:allow_all_filters', ADMIN, 'Filter servers by every attribute, not only by the common ones'
 )
 
 # ------------------------------------------------------------------ how values are read

@@ -36,7 +36,7 @@ class ServerMetadata(ServerController):
 
     @operation('POST', policy=CREATE, body=ITEMS_BODY, response=ALL_SHOWN, errors=(409,))
     def create(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
-        """Create or replace metadata items of a server; others stay."""
+        """Create or replace metadata items of a server; others are kept."""
         return {'metadata': self.cloud.servers.add_metadata(req.context, server, body['metadata'])}
 
     @operation('PUT', policy=UPDATE_ALL, body=ITEMS_BODY, response=ALL_SHOWN, errors=(409,))

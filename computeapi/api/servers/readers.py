@@ -14,11 +14,13 @@ from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Policy, Reader, abse
 from computeapi.web.request import Request
 
 EXTRA_SPECS = Policy(
-    'os_compute_api:servers:show:flavor-extra-specs', READER_OR_ADMIN, "See the extra specs of a server's flavor"
+    'os_compute_api:servers:show:flavor-extra-specs', READER_OR_ADMIN, "Show the extra specs of a server's flavor"
 )
-HOST_STATUS = Policy('os_compute_api:servers:show:host_status', ADMIN, "See the status of a server's host")
+HOST_STATUS = Policy('os_compute_api:servers:show:host_status', ADMIN, "Show the status of a server's host")
 HOST_UNKNOWN = Policy(
-    'os_compute_api:servers:show:host_status:unknown-only', ADMIN, "See that the status of a server's host is unknown"
+    'os_compute_api:servers:show:host_status:unknown-only',
+    ADMIN,
+    "Show only that the status of a server's host is unknown",
 )
 
 WITH_PROGRESS = frozenset({'ACTIVE', 'BUILD', 'REBUILD', 'RESIZE', 'VERIFY_RESIZE', 'MIGRATING'})

@@ -67,7 +67,7 @@ class ServerRebuild(ServerController):
         behaviour={'even_on_volume': added('2.93', True)},
     )
     def rebuild(self, req: Request, server: Server, body: Any) -> Reply:
-        """Rebuild a server: the same name and addresses, a new root disk."""
+        """Rebuild a server: it keeps its name and addresses, and gets a new root disk."""
         wanted = body['rebuild']
         if 'trusted_image_certificates' in wanted:
             req.check(TRUSTED_CERTS, target_of(server))

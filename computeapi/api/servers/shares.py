@@ -60,7 +60,7 @@ class ServerShares(ServerController):
 
     @operation('POST', policy=CREATE, body=CREATE_BODY, status=201, response={'share': SHARE}, errors=(409,))
     def create(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
-        """Attach a share to a server that is stopped."""
+        """Attach a share to a stopped server."""
         share = self.cloud.server_shares.attach(req.context, server, **body['share'])
         return {'share': SHARE.render(req, share)}
 
@@ -71,5 +71,5 @@ class ServerShares(ServerController):
 
     @operation('DELETE', '/{id}', policy=DELETE, errors=(409,))
     def delete(self, req: Request, server: Server, id: str) -> None:
-        """Detach a share from a server that is stopped."""
+        """Detach a share from a stopped server."""
         self.cloud.server_shares.detach(req.context, server, id)

@@ -13,9 +13,11 @@ from computeapi.web.controller import api_version
 from computeapi.web.request import Reply, Request, target_of
 from computeapi.web.schemas import closed, lone
 
-CREATE_IMAGE = Policy('os_compute_api:servers:create_image', MEMBER_OR_ADMIN, 'Make an image of a server')
+CREATE_IMAGE = Policy('os_compute_api:servers:create_image', MEMBER_OR_ADMIN, 'Create an image of a server')
 CREATE_VOLUME_IMAGE = Policy(
-    'os_compute_api:servers:create_image:allow_volume_backed', MEMBER_OR_ADMIN, 'Make an image of a server on volumes'
+    'os_compute_api:servers:create_image:allow_volume_backed',
+    MEMBER_OR_ADMIN,
+    'Create an image of a volume-backed server',
 )
 CREATE_BACKUP = Policy('os_compute_api:os-create-backup', MEMBER_OR_ADMIN, 'Back up a server')
 
@@ -43,25 +45,25 @@ class ServerImages(ServerController):
 
     @action('createImage', policy=CREATE_IMAGE, also=(CREATE_VOLUME_IMAGE,), takes=IMAGE, **FACTS)
     def create_image(self, req: Request, server: Server, body: Any) -> Reply:
-        """Make an image of a server, and answer with its location."""
+        """Create an image of a server, and return its location."""
         prefix = image_address(self.cloud, req.context) or req.host_url + '/image'
         return located(prefix, self.make_image(req, server, body['createImage']))
 
     @api_version(ID_IN_BODY)
     def create_image(self, req: Request, server: Server, body: Any) -> dict[str, str]:
-        """Make an image of a server, and answer with its id."""
+        """Create an image of a server, and return its ID."""
         return {'image_id': self.make_image(req, server, body['createImage'])}
 
     @action('createBackup', policy=CREATE_BACKUP, takes=BACKUP, **FACTS)
     def create_backup(self, req: Request, server: Server, body: Any) -> Reply:
-        """Make an image of a server, delete the oldest of this type, and answer with the location of the new one."""
+        """Create an image of a server, delete the oldest of this type, and return the location of the new one."""
         image_id = self.make_backup(req, server, body['createBackup'])
         # Without a rotation the image will not stay, and is nowhere.
         return located(req.endpoint, image_id) if int(body['createBackup']['rotation']) else Reply()
 
     @api_version(ID_IN_BODY)
     def create_backup(self, req: Request, server: Server, body: Any) -> dict[str, str]:
-        """Make an image of a server, delete the oldest of this type, and answer with the id of the new one."""
+        """Create an image of a server, delete the oldest of this type, and return the ID of the new one."""
         return {'image_id': self.make_backup(req, server, body['createBackup'])}
 
     def make_image(self, req: Request, server: Server, wanted: Any) -> str:

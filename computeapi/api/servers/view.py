@@ -25,7 +25,9 @@ from computeapi.versions import COMPUTE, Versioned, added, changed
 from computeapi.web.contract import ADMIN, Field, Policy, View, absent, attr
 from computeapi.web.schemas import array, closed, whole
 
-EXTENDED = Policy('os_compute_api:os-extended-server-attributes', ADMIN, 'See where a server runs and how it was made')
+EXTENDED = Policy(
+    'os_compute_api:os-extended-server-attributes', ADMIN, 'Show where a server runs and how it was created'
+)
 READER_POLICIES = (readers.EXTRA_SPECS, readers.HOST_STATUS, readers.HOST_UNKNOWN)
 """The rules that readers ask by themselves: for the `also` of every operation that answers with a server."""
 
