@@ -193,7 +193,7 @@ def own_auth(conf: cfg.ConfigOpts, group: str) -> BaseAuthPlugin:
         if found is not None:
             LOGINS[id(conf), each] = found
             return found
-    raise cfg.ConfigFileValueError(f'[{group}] needs the user that this service is: auth_type and what belongs to it')
+    raise cfg.ConfigFileValueError(f'[{group}] requires the credentials of this service: auth_type and its options')
 
 
 class CarefulSession(Session):

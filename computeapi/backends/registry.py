@@ -64,7 +64,7 @@ class Elsewhere(Protocol):
 def built_in(kind: str, wanted: type[Local], backend: object) -> Local:
     """The backend as its class, for what only the built-in one can do; ConfigFileValueError if it is another one."""
     if not isinstance(backend, wanted):
-        raise cfg.ConfigFileValueError(f'The built-in {kind} service is asked for, but [{kind}]backend is not local')
+        raise cfg.ConfigFileValueError(f'The built-in {kind} service is required, but [{kind}]backend is not local')
     return backend
 
 

@@ -95,7 +95,7 @@ def obstacle(found: str | None) -> str | None:
         return None
     if not is_later(found):
         return f'Its tables are at revision {found}, not {head()}: run `computeapi db upgrade`.'
-    return f'Its tables are at revision {found}, which this release does not know: it knows those up to {head()}.'
+    return f'Its tables are at revision {found}, which this release does not support: its newest revision is {head()}.'
 
 
 def is_later(found: str | None) -> bool:

@@ -116,5 +116,5 @@ class Watch:
                 self.told[type(trouble)] = (last, since + 1)
                 return
             self.told[type(trouble)] = (now, 0)
-        more = f' (and {since} times since this was last said)' if since else ''
-        LOG.error('Trouble with the database: %s%s', trouble.reason, more)
+        more = f' (and {since} times since this was last logged)' if since else ''
+        LOG.error('Database error: %s%s', trouble.reason, more)

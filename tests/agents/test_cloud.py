@@ -38,7 +38,7 @@ from tests.api.servers.conftest import IMAGE, NETWORK
 
 HOSTS = ('alpha', 'beta')
 LEFT = MACHINE | {'console_log': 'left behind', 'created_at': datetime(2020, 1, 1)}
-ARRIVES = 'The agent of host alpha arrives'
+ARRIVES = 'The agent of host alpha has connected'
 RESIZING = ('resize_prep', 'resize_migrating', 'resize_migrated', 'resize_finish')
 
 
@@ -205,7 +205,7 @@ def test_what_was_evacuated_from_a_host_goes_when_it_is_back(cloud):
     assert {(server, 'alpha'), (server, 'beta')} < set(cloud.places())
     cloud.agents['alpha'].start()
     cloud.until(lambda: cloud.places() == sorted([(server, 'beta'), (moving, 'beta')]))
-    assert f'The machine of server {server} is here, and not expected' in cloud.agents['alpha'].log.read_text()
+    assert f'The virtual machine of server {server} is here, but not expected' in cloud.agents['alpha'].log.read_text()
     cloud.wait([moving])
     cloud.check([server, moving])
 
@@ -346,7 +346,7 @@ def test_a_machine_of_nobody_is_told_of_and_left_alone(cloud):
         connection.execute(domains.insert().values(server_id=stranger, host='alpha', **MACHINE))
     agent.start()
     cloud.until(lambda: f'the machine on alpha of an unknown server {stranger}' in cloud.workers[0].log.read_text())
-    cloud.until(lambda: f'The machine of server {stranger} is here, and not expected' in agent.log.read_text())
+    cloud.until(lambda: f'The virtual machine of server {stranger} is here, but not expected' in agent.log.read_text())
     assert cloud.places() == sorted([(server, 'alpha'), (stranger, 'alpha')])
     with own.write() as connection:
         connection.execute(domains.delete().where(domains.c.server_id == stranger))

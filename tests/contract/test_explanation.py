@@ -118,7 +118,7 @@ def test_an_action_may_stand_alone(explain):
     assert status == 0
     # The other is that of /os-volumes_boot.
     assert text.startswith(explain('POST /servers/{id}/action os-stop', '--role', 'member')[1])
-    assert 'is it os-stop?' in explain('os-stopp')[2]
+    assert 'did you mean os-stop?' in explain('os-stopp')[2]
 
 
 def test_an_operation_that_there_is_not(explain):

@@ -48,8 +48,8 @@ def test_requests_are_counted_by_their_operation(http, journal):
 @pytest.mark.parametrize(
     ('asked', 'told'),
     [
-        ({'operation': 'POST /serverz'}, 'is it POST /servers?'),
-        ({'operation': 'os-stopp'}, 'is it os-stop?'),
+        ({'operation': 'POST /serverz'}, 'did you mean POST /servers?'),
+        ({'operation': 'os-stopp'}, 'did you mean os-stop?'),
         ({'operation': 'POST'}, 'There is no operation POST'),
         ({'operation': ''}, 'There is no operation'),
         ({'operation': 'POST /servers', 'service': 'volume'}, 'There is no operation POST /servers'),

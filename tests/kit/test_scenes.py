@@ -290,7 +290,7 @@ def test_what_cannot_be_leaves_the_data_of_images_as_they_were(cloud, wrong):
 
 def test_a_file_that_is_no_text_is_refused(cloud, tmp_path):
     (path := tmp_path / 'cloud.yaml').write_bytes(b'version: 1 # \xff')
-    with pytest.raises(Invalid, match='no text'):
+    with pytest.raises(Invalid, match='not text'):
         cloud.load(path)
 
 

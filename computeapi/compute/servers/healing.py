@@ -29,6 +29,6 @@ class Healing:
         try:
             self.addresses.refresh(NOBODY, server_ids)
         except NeighbourAway as away:
-            LOG.warning('The addresses of servers are not looked at: %s', away)
+            LOG.warning('The addresses of servers could not be checked: %s', away)
             return
         self.last = server_ids[-1] if len(server_ids) == self.at_once else ''

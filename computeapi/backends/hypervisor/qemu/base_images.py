@@ -60,7 +60,7 @@ class Fetching(threading.Thread):
         except Error as error:
             self.error = error
         except Exception:
-            LOG.exception('Image %s could not be fetched', self.image.id)
+            LOG.exception('Image %s could not be downloaded', self.image.id)
             self.error = HypervisorError(f'Image {self.image.id} could not be fetched.')
         finally:
             if callable(close := getattr(self.data, 'close', None)):
@@ -125,7 +125,7 @@ class BaseImages:
         since = time.time() - hours * 3600
         old = [path for path in self.folder.glob('*') if not path.suffix and path.stat().st_mtime < since]
         for path in set(map(str, old)) - set(used() if old else ()):
-            LOG.info('Image %s is not kept any more', path)
+            LOG.info('Image %s is removed from the cache', path)
             for suffix in ('', '.size', '.lock'):
                 Path(path).with_suffix(suffix).unlink(missing_ok=True)
 

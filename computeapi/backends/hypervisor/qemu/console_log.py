@@ -35,7 +35,7 @@ class ConsoleLog:
                 try:
                     write(self.former, tail(self.path, KEPT_BYTES))
                 except OSError as error:
-                    LOG.warning('The end of %s is not kept: %s', self.path, error)
+                    LOG.warning('The end of %s could not be stored: %s', self.path, error)
                 os.truncate(self.path, 0)
         except FileNotFoundError:
             # The guest is going.

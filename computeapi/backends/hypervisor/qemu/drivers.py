@@ -105,17 +105,19 @@ def networks_of(
     if options.network == 'user':
         return UserMode(way_out=options.way_out, forwarding=forwarding_of(options, [*hosts.values()], around))
     if len(hosts) > 1:
-        raise cfg.ConfigFileValueError(f'[qemu]network: {options.network} is of one host, and [qemu]hosts are several')
+        raise cfg.ConfigFileValueError(
+            f'[qemu]network: {options.network} supports only one host, but [qemu]hosts is more'
+        )
     if options.network == 'ovs':
         if around.bindings is None:
             raise cfg.ConfigFileValueError(
-                '[qemu]network: ovs is for the networks of a Neutron, [network]backend = neutron'
+                '[qemu]network: ovs requires the networks of Neutron, [network]backend = neutron'
             )
         with host_extra('[qemu]network'):
             from computeapi.backends.hypervisor.qemu.switched import Switched
         return Switched(state / 'networks', around.bindings, next(iter(hosts)), options.ovsdb_connection)
     if around.wires is None:
-        raise cfg.ConfigFileValueError('[qemu]network: bridges are for the built-in networks, [network]backend = local')
+        raise cfg.ConfigFileValueError('[qemu]network: bridge requires the built-in networks, [network]backend = local')
     return Bridges(state / 'networks', around.wires, guest_subnets_of(options), options.metadata_port)
 
 

@@ -91,7 +91,7 @@ def version_of(binary: str) -> int:
         raise cfg.ConfigFileValueError(f'[qemu]binary: {binary} cannot be run: {error.strerror}') from None
     numbers = re.search(r'version (\d+)\.(\d+)\.(\d+)', said)
     if numbers is None or shutil.which('qemu-img') is None:
-        raise cfg.ConfigFileValueError(f'[qemu]binary: {binary} is no QEMU, or qemu-img is not installed')
+        raise cfg.ConfigFileValueError(f'[qemu]binary: {binary} is not QEMU, or qemu-img is not installed')
     major, minor, micro = map(int, numbers.groups())
     return major * 10**6 + minor * 1000 + micro
 

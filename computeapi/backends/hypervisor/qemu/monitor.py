@@ -147,7 +147,7 @@ class Monitor:
         try:
             self._wait(self.client.disconnect(), CONNECT_SECONDS)
         except BROKEN:
-            LOG.debug('The conversation with %s broke', self.path.parent.name)
+            LOG.debug('The connection to %s was lost', self.path.parent.name)
         finally:
             self.runner.close()
 

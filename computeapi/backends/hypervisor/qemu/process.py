@@ -76,7 +76,7 @@ class FolderProcess:
 
     def _failed(self, complaint: str) -> HypervisorError:
         """What it says is for the log: it speaks of the host."""
-        LOG.warning('The %s of %s was not started: %s', self.name, self.folder.server_id, complaint)
+        LOG.warning('The %s of %s could not be started: %s', self.name, self.folder.server_id, complaint)
         return HypervisorError(f'The virtual machine of {self.folder.server_id} could not be started.')
 
     def trim(self) -> None:

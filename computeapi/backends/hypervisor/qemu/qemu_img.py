@@ -62,7 +62,7 @@ def check_whole(path: Path) -> None:
         header = file.read(80)
     version, features = int.from_bytes(header[4:8]), int.from_bytes(header[72:80])
     if version >= 3 and features & DATA_ELSEWHERE:
-        LOG.warning('%s says that its data are in another file', path)
+        LOG.warning('%s refers to data in another file', path)
         raise HypervisorError('A disk refers to other files.')
 
 

@@ -39,7 +39,7 @@ class GuestUser:
         if found.pw_uid == own:
             return cls()
         if own != 0:
-            raise cfg.ConfigFileValueError(f'[qemu]user: guests run as {name} only where the service is root')
+            raise cfg.ConfigFileValueError(f'[qemu]user: guests can run as {name} only if the service runs as root')
         # It must be able to change its user once; who is not root any more can only become what he is.
         sandbox = ('-sandbox', SANDBOX.format('allow'))
         return cls(name, found.pw_uid, found.pw_gid, (*sandbox, *dropping(options.binary, name)))

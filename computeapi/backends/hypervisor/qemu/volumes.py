@@ -167,7 +167,7 @@ def what_is_left_of(device: BlockDevice) -> Iterator[None]:
     try:
         yield
     except HypervisorError as error:
-        LOG.warning('Volume %s is not let go of: %s', device.volume_id, error)
+        LOG.warning('Volume %s could not be released: %s', device.volume_id, error)
 
 
 def mirror(work: GuestWork, monitor: Monitor, disk: Disk, taken: Disk) -> None:

@@ -152,7 +152,7 @@ class RemoteHypervisor:
                 try:
                     found = self._ask(host.name, 'machines')
                 except Error as error:
-                    LOG.warning('Host %s does not say what machines it has: %s', host.name, error)
+                    LOG.warning('Host %s does not report its virtual machines: %s', host.name, error)
                     continue
                 yield from ((server_id, there) for server_id, there in found if there == host.name)
 
@@ -261,7 +261,7 @@ class RemoteHypervisor:
             self.silences.begin(host)
             raise
         except Unheard as error:
-            LOG.error('The agent of host %s went wrong: %s', host, error)
+            LOG.error('The agent of host %s failed unexpectedly: %s', host, error)
             return AgentAnswer(AnswerKind.FAILED, text=f'The agent of host {host} went wrong.')
         self.silences.end(host)
         return cast(AgentAnswer, understood(host, ANSWER, found))
@@ -272,7 +272,7 @@ def understood(host: str, words: Codec, found: Any) -> Any:
     try:
         return words.read(found)
     except UNREADABLE as error:
-        LOG.error('The agent of host %s says what makes no sense: %s', host, error)
+        LOG.error('The agent of host %s sent an invalid answer: %s', host, error)
         raise HypervisorError(f'What host {host} answers makes no sense.') from None
 
 

@@ -27,7 +27,7 @@ def secret_of(conf: cfg.ConfigOpts) -> str | None:
     """Of the control plane; cfg.ConfigFileValueError for one that could be guessed."""
     secret: str | None = conf.agent.secret
     if secret is not None and len(secret) < SHORTEST_SECRET:
-        raise cfg.ConfigFileValueError(f'[agent]secret has less than {SHORTEST_SECRET} characters')
+        raise cfg.ConfigFileValueError(f'[agent]secret has fewer than {SHORTEST_SECRET} characters')
     return secret
 
 

@@ -15,7 +15,7 @@ class CinderVolumes(CinderVolumeLife, CinderUse, CinderSnapshotLife):
     def __init__(self, conf: cfg.ConfigOpts):
         if not conf.service_user.task_token_key:
             raise cfg.ConfigFileValueError(
-                'With a Cinder servers get volumes that are made with the token of whoever asks for them: '
-                '[service_user]task_token_key must say what these are encrypted with until then'
+                'Cinder creates volumes for servers with the token of the caller: '
+                '[service_user]task_token_key must be set, with which it is encrypted until then'
             )
         super().__init__(conf)

@@ -104,7 +104,7 @@ class Bridges(Taps):
             LOG.warning(AMISS, error)
         else:
             for port_id in problems.keys() - self.said.keys():
-                LOG.warning('Port %s is not connected: %s', port_id, problems[port_id])
+                LOG.warning('Port %s could not be connected: %s', port_id, problems[port_id])
             self.said = problems
 
     def bring_about(self, ports: 'PortsHere') -> dict[str, str]:
