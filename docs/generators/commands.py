@@ -12,9 +12,9 @@ from generators.markdown import code, plain, table
 
 HEAD = """# Commands
 
-Each takes `--help`, which is what stands here.
+The output of `--help` of each command.
 """
-CONTROL = """What it can do to a cloud of `run` or `serve`, each with the request to the control API that it makes:
+CONTROL = """Commands for a cloud of `run` or `serve`, each with the request that it sends to the control API:
 """
 
 

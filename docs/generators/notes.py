@@ -12,8 +12,8 @@ ROOT = Path(__file__).parents[2]
 NOTES = 'releasenotes/notes/*.yaml'
 HEAD = """# Release notes
 
-What users and operators notice. The versions are those of the package; what each version of the API changed is told in
-the [history](../reference/history.md).
+Changes that users and operators notice. The versions are those of the package; the
+[history](../reference/history.md) lists what each version of the API changed.
 """
 UNTAGGED = '0.0.0'
 """What reno calls what is older than the first tag."""
@@ -29,7 +29,7 @@ def _releases() -> Iterator[str]:
     conf = config.Config(str(ROOT))
     if not _history_is_here():
         yield f'## Up to {__version__}\n'
-        yield 'Which of them is of what release stands in the history of the project, which was not at hand here.\n'
+        yield 'The history of the project, which assigns notes to releases, was not available here.\n'
         yield from _sections(conf, [yaml.safe_load(path.read_text()) for path in sorted(ROOT.glob(NOTES))])
         return
     with loader.Loader(conf) as notes:

@@ -13,12 +13,13 @@ from generators.markdown import code, plain, table
 
 INDEX = """# Operations
 
-The compute API, resource by resource: every operation with all that it takes and answers, and the microversions at
-which it does. `computeapi routes` lists them; `/ui/` of a running service shows them at one version, and tries them;
-`computeapi openapi VERSION` prints the OpenAPI document of one. What each version changed is in the
-[history](../../reference/history.md).
+The compute API by resource: every operation with its parameters, request and response, and the microversions that they
+apply to. `computeapi routes` lists the operations; `/ui/` of a running service shows them at one version, and can send
+requests; `computeapi openapi VERSION` prints the OpenAPI document of one version. The
+[history](../../reference/history.md) lists what each version changed.
 
-Every request may also be answered {shared}; what is said of a field holds for all versions where none is named.
+Every request can also be answered with {shared}. The description of a field applies to all versions unless it names
+some.
 
 ```{{toctree}}
 :maxdepth: 1
@@ -28,7 +29,7 @@ Every request may also be answered {shared}; what is said of a field holds for a
 """
 FORMATS = ('uuid', 'ipv4', 'ipv6', 'cidr', 'uri', 'date-time', 'base64')
 """Those that say by their names what they are."""
-PARTS = {'query': 'Parameters', 'body': 'Request', 'response': 'Answer'}
+PARTS = {'query': 'Parameters', 'body': 'Request', 'response': 'Response'}
 
 
 class Step(NamedTuple):
@@ -90,7 +91,7 @@ def _facts(definitions: list[Operation]) -> Iterator[tuple[str, str]]:
     first, last = min(each.min for each in definitions), max(each.max for each in definitions)
     yield 'versions', _range(first, last) or f'all, {MIN} to {MAX}'
     rules = dict.fromkeys(str(each) for operation in definitions for each in operation.policies)
-    yield 'rules', ', '.join(map(code, rules)) or 'none: whoever has a token may, or no token is asked for'
+    yield 'rules', ', '.join(map(code, rules)) or 'none: any valid token is accepted, or no token is required'
     statuses = dict.fromkeys(
         str(status)
         for each in definitions

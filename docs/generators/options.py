@@ -8,9 +8,9 @@ from generators.markdown import code, plain, table
 
 HEAD = """# Options
 
-What `computeapi config` prints as a file: every option, with its default and what it does. A file is named by
-`--config-file` or by `OS_COMPUTEAPI_CONFIG_FILES`, else it is `/etc/computeapi/computeapi.conf`; the environment goes
-before it, as `OS_<GROUP>__<OPTION>`: `OS_DATABASE__CONNECTION=...`.
+Every option, with its default and description. `computeapi config` prints them as a configuration file. The file is
+given by `--config-file` or `OS_COMPUTEAPI_CONFIG_FILES`, and is `/etc/computeapi/computeapi.conf` by default.
+Environment variables `OS_<GROUP>__<OPTION>`, such as `OS_DATABASE__CONNECTION=...`, take precedence over it.
 """
 
 

@@ -8,9 +8,9 @@ from generators.markdown import code, plain, table
 
 HEAD = """# Rules
 
-Who may do what: every rule under the name that operators know, with its default. `policy.yaml` has those that are to be
-otherwise; `computeapi policy` prints all as such a file, and `computeapi explain policy 'POST /servers' --role member`
-whether somebody passes.
+Who may do what: every policy rule, under the name that operators know, with its default. Rules in `policy.yaml`
+override the defaults. `computeapi policy` prints all rules as such a file, and
+`computeapi explain policy 'POST /servers' --role member` prints whether a caller passes.
 """
 
 
@@ -18,12 +18,12 @@ def page() -> str:
     rules = list(api.rules())
     roles = [rule for rule in rules if not _asked_by(rule)]
     others = [rule for rule in rules if _asked_by(rule)]
-    return '\n'.join([HEAD, *_part('Who is who', roles), *_part('What is asked', others)])
+    return '\n'.join([HEAD, *_part('Roles', roles), *_part('Operations', others)])
 
 
 def _part(title: str, rules: list[Any]) -> Iterator[str]:
     yield f'## {title}\n'
-    yield table(('rule', 'default', 'asked by'), map(_row, rules))
+    yield table(('rule', 'default', 'checked by'), map(_row, rules))
 
 
 def _row(rule: Any) -> tuple[str, str, str]:

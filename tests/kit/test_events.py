@@ -500,9 +500,7 @@ def test_a_cloud_ends_with_streams_that_are_open():
         followed = threads.submit(list, own.events.follow())
         eventually(lambda: len(own.events.readers) == 22)
         own.stop()
-        assert [stream.rest() for stream in streams] == [
-            ([], 'The cloud is shutting down, or the client left.')
-        ] * 20
+        assert [stream.rest() for stream in streams] == [([], 'The cloud is shutting down, or the client left.')] * 20
         assert listed.result().json()['events'] == followed.result() == []
     assert set(threading.enumerate()) <= before
     with pytest.raises(requests.ConnectionError):

@@ -92,7 +92,7 @@ function section(operation, part, columns, found, field) {
   h('div', { class: 'scroll', tabindex: twice ? 0 : null, role: twice ? 'group' : null, 'aria-label': twice ? NAMES[part] : null },
     h('table', { class: twice ? 'twice' : null },
       h('thead', { class: twice ? null : 'hidden' }, h('tr', {}, h('th', { scope: 'col' }, 'Field'),
-        (twice ? columns.map((number) => operation.reference.name(number)) : ['Description']).map((text) => h('th', { scope: 'col' }, text)),
+        (twice ? columns.map((number) => operation.reference.name(number)) : ['Type']).map((text) => h('th', { scope: 'col' }, text)),
         h('th', { scope: 'col' }, 'Versions'))),
       h('tbody', {}, lines.map((line) => tableRow(operation, part, line, twice ? found.length : 1, field))))))
 }
