@@ -135,7 +135,7 @@ def test_when_the_other_process_dies_nothing_is_left(cloud):
 
     before = cloud.export()
     inventory = SyntheticCloud(3 * CHUNK, 4, 300, seed=5, now=NOW)
-    with cloud.tools.standing_still(), pytest.raises(Error, match='has ended'):
+    with cloud.tools.standing_still(), pytest.raises(Error, match='has died'):
         populate(cloud.tools.service, inventory, kill, many=1)
     assert cloud.export() == before and not multiprocessing.active_children()
 
