@@ -1,6 +1,6 @@
-"""How a simulated machine gets from one process to another, as real ones get from host to host.
+"""Transfers a simulated machine from one process to another, as real ones move between hosts.
 
-The one that it is to come to listens, and says where and under which word; the other one sends what there is of it.
+The destination listens, and announces its address, port and a secret word; the source sends the machine.
 """
 
 import functools
@@ -18,13 +18,13 @@ from computeapi.db.domains import DOMAINS, VirtualMachine
 from computeapi.db.engine import Store
 
 SECONDS = 5.0
-# A machine is its log, above all.
+# Most of a machine is its log.
 MOST_BYTES = 1024 * 1024
 TAKEN = b'taken\n'
 
 
 class Landing:
-    """Takes machines into a store, as soon as somebody asks where."""
+    """Receives machines into a store; starts to listen when `facts` is first read."""
 
     def __init__(self, store: Store, host: str, address: str):
         self.store, self.host, self.address = store, host, address
@@ -32,7 +32,7 @@ class Landing:
 
     @functools.cached_property
     def facts(self) -> Mapping[str, Any]:
-        """What whoever has a machine must know."""
+        """The facts that a source needs."""
         listener = socket.create_server((self.address, 0))
         threading.Thread(target=self._listen, args=[listener], name='landing', daemon=True).start()
         return {'address': self.address, 'port': listener.getsockname()[1], 'word': self.word}
@@ -46,7 +46,7 @@ class Landing:
                         connection.settimeout(SECONDS)
                         self._take(connection)
                     except (OSError, ValueError, KeyError, TypeError):
-                        # Whoever sent it comes again, or does not.
+                        # The sender retries, or gives up.
                         pass
 
     def _take(self, connection: socket.socket) -> None:
@@ -59,7 +59,7 @@ class Landing:
 
 
 def send(facts: Mapping[str, Any], machine: VirtualMachine) -> None:
-    """Let the machine be there, too; HypervisorError."""
+    """Copy the machine to the destination; HypervisorError."""
     found = machine._asdict() | {'created_at': machine.created_at.isoformat()}
     try:
         there = socket.create_connection((facts['address'], facts['port']), SECONDS)
