@@ -85,8 +85,7 @@ def answer(body: dict[str, Any], status: int = 200) -> webob.Response:
 
 
 class VersionApp:
-    """A WSGI app that answers requests of a class. It is called often, and webob's wsgify does more work per
-    request."""
+    """A WSGI app that answers requests of a class; it does less work per request than webob's wsgify."""
 
     request_class: type[BaseRequest] = webob.Request
 

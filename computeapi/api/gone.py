@@ -46,8 +46,7 @@ GONE_ACTIONS = (
 
 LAST_PROXY = '2.35'
 PROXIES = Bounds(last=LAST_PROXY)
-"""The versions with proxies to the image, network, volume and bare metal services; later clients call these
-directly."""
+"""The versions with proxies to the image, network, volume and bare metal services; later clients call those."""
 
 IRONIC = 'Command not supported. Please use Ironic command {} to perform this action.'
 REFUSED: dict[tuple[str, str, str | None], str] = {

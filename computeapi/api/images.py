@@ -38,8 +38,7 @@ COLUMNS = {'name': 'name', 'minRam': 'min_ram', 'minDisk': 'min_disk', 'type': '
 
 
 def filters_of(query: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """The filters of a query, by the image service's names; Invalid for a malformed date or an attribute used as a
-    property."""
+    """The filters of a query, by the image service's names; Invalid for a bad date or an attribute as a property."""
     found: dict[str, Any] = {}
     for name, values in query.items():
         value = values[-1]

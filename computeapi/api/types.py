@@ -109,8 +109,7 @@ def parts(view: View, name: str) -> Field:
 
 
 MOMENTS = 2048
-"""The size of the cache of formatted times: formatting takes longer than a look-up, and repeated lists have the same
-ones."""
+"""The size of the cache of formatted times, which repeated lists share: formatting takes longer than a look-up."""
 
 
 @functools.lru_cache(maxsize=MOMENTS)

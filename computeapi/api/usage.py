@@ -1,5 +1,4 @@
-"""/os-simple-tenant-usage: the resource usage of projects in a period; /os-instance_usage_audit_log: audits by
-hosts."""
+"""/os-simple-tenant-usage: the usage of projects in a period; /os-instance_usage_audit_log: its audits by hosts."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -130,8 +130,7 @@ def _located(service: NeighbourService, proxy: Proxy) -> Any:
         # keystoneauth raises this if region, interface or name match nothing in the catalog.
         return None
     if found is None and service.override:
-        # keystoneauth does not distinguish a service that is unreachable from one with other versions, so ask it
-        # directly.
+        # keystoneauth does not tell unreachable services from those with other versions, so ask directly.
         service.session.get(service.override, authenticated=False)
     return found
 

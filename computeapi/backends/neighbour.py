@@ -313,14 +313,12 @@ class CallerAuth(Delegate):
 
 
 def is_guessed(found: EndpointData) -> bool:
-    """Whether keystoneauth uses the root of a service as the wanted version, because it could not discover any
-    versions."""
+    """Whether keystoneauth takes the root of a service for the wanted version, as it could not discover versions."""
     return found.api_version is None and not FROM_THE_VERSION.search(found.url or '')
 
 
 def check_answers(session: Session, url: str | None) -> None:
-    """Raises one of AWAY if versions are unknown because the service is down: otherwise requests to its root would give
-    404."""
+    """Raises one of AWAY if the service is down: without versions, any request to its root would give 404."""
     try:
         get_discovery(session, url or '', authenticated=False)
     except exceptions.HttpError as error:

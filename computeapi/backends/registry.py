@@ -255,8 +255,7 @@ def bus_of(conf: cfg.ConfigOpts) -> 'Bus | None':
     return Bus(conf)
 
 
-# Listeners get the events that a separate service would report as external events; backends for separate services do
-# not use them.
+# Listeners hear what a separate service would report as external events; backends for those do not use them.
 IDENTITY: Mapping[str, Callable[[cfg.ConfigOpts, Store], Identity]] = {
     'local': local_identity,
     'keystone': keystone_identity,

@@ -13,8 +13,7 @@ def check_writer(context: Context) -> None:
 
 
 def owns(context: Context, project_id: str | None) -> bool:
-    """Whether a resource of that project belongs to the caller; resources without a project belong to
-    administrators."""
+    """Whether a resource of that project belongs to the caller; without a project it belongs to administrators."""
     return context.is_admin or project_id is not None and project_id == context.project_id
 
 

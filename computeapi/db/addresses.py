@@ -34,8 +34,7 @@ def keep(connection: sa.Connection, server_id: str, network_info: Iterable[Mappi
 
 
 def match(dialect: str, version: int, pattern: str) -> sa.ColumnElement[bool]:
-    """Whether a server has an address of IP *version* that matches the pattern, which must be checked with
-    is_bounded."""
+    """Whether a server has an address of IP *version* that matches the pattern, which is_bounded must accept."""
     its = addresses.c.server_id == servers.c.uuid
     # The sum keeps SQLite from using an index that would scan all addresses of that version for each server.
     of_version = addresses.c.version + 0 == version

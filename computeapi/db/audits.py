@@ -60,7 +60,7 @@ def unheld(connection: sa.Connection, server_ids: Collection[str]) -> dict[str, 
 
 
 def known(connection: sa.Connection, server_ids: Collection[str]) -> set[str]:
-    """Those of these servers that exist or are deleted, but known."""
+    """Those of these servers that have a row, deleted or not."""
     return set(connection.scalars(sa.select(servers.c.uuid).where(servers.c.uuid.in_(server_ids))))
 
 

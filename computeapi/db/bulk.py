@@ -91,8 +91,7 @@ def _of_sqlite(table: sa.Table, names: Sequence[str], rows: Sequence[Values], mo
     usual = [json(default.arg) if default.is_scalar else json(default.arg(None)) for default in missing.values()]
     columns = [_column(table.c[name], each, moments) for name, each in zip(names, zip(*rows, strict=True), strict=True)]
     columns += [[value] * len(rows) for value in usual]
-    # Values shared by all rows, which are half of a server's, become literals; the first column gives the number of
-    # rows.
+    # Values that all rows share, half of a server's, become literals; the first column gives the number of rows.
     literals = [None, *map(_shared, columns[1:])]
     told = ', '.join(f'"{name}"' for name in (*names, *missing))
     wanted = ', '.join(literal or '?' for literal in literals)

@@ -55,8 +55,8 @@ def elapsed() -> float:
 
 
 def clock_of(dialect: str, ask: Callable[[Callable[[sa.Connection], datetime]], datetime]) -> Callable[[], datetime]:
-    """The clock of a database that is queried with *ask*. SQLite has none but that of the single machine on which all
-    its processes run."""
+    """The clock of a database that is queried with *ask*. SQLite's is that of the one machine on which all its
+    processes run."""
     statement = MOMENTS.get(dialect)
     if statement is None:
         return utcnow

@@ -23,8 +23,7 @@ def all_places(connection: sa.Connection) -> list[tuple[str, str]]:
 
 
 def lets_pass(connection: sa.Connection, server_id: str, token: int) -> bool:
-    """Checks a fencing token: whether no newer claim on the server has been seen. From then on, older ones do not
-    pass."""
+    """Checks a fencing token: whether no newer claim on the server was seen. From then on, older ones fail."""
     claim = {'server_id': server_id, 'token': token}
     if token == 1 and make_sure(connection, fences, claim):
         return True

@@ -85,8 +85,7 @@ class Store:
         self.told_of_changes: list[Callable[[], None]] = []
 
     def checked(self, check: Callable[[sa.Connection], None]) -> Self:
-        """The same store with *check*, which is called at the end of each transaction and aborts it by raising an
-        error."""
+        """The same store, where *check*, called at the end of each transaction, can abort it with an error."""
         store = copy.copy(self)
         store.check = check
         return store
@@ -237,8 +236,7 @@ def _read_quickly_from_postgresql(engine: sa.Engine) -> None:
 
 
 class Description(Sequence[Any]):
-    """The columns of a result, computed on demand: for a cached statement, SQLAlchemy only checks that there are
-    some."""
+    """The columns of a result, computed on demand: for a cached statement, SQLAlchemy only checks for any."""
 
     def __init__(self, describe: Callable[[], Sequence[Any]]):
         self.describe = describe
@@ -322,8 +320,7 @@ def _sqlite_engine(url: sa.URL, pool_size: int, limits: Patience, *, durable: bo
         # The driver must not open transactions by itself: `read` and `write` do.
         connection.isolation_level = None
         for pragma in (
-            # For a new database. Large pages make writing thousands of servers cheaper, and changing one more
-            # expensive.
+            # For a new database. Large pages make thousands of new servers cheaper, and a change more expensive.
             *([f'page_size={LARGE_PAGE}'] if alone else []),
             f'journal_mode={"DELETE" if alone else "WAL"}',
             f'synchronous={"FULL" if durable else "OFF"}',

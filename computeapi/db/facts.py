@@ -70,8 +70,7 @@ class FactTable:
         return self.table.c.id.in_(set(ids))
 
     def listed(self, context: Context, filters: Mapping[str, Any] | None, all_projects: bool) -> list[Clause]:
-        """The conditions of a list; administrators see all projects if they ask for them. Some resources have no
-        project."""
+        """The conditions of a list; administrators see all projects on request. Some resources have no project."""
         everything = all_projects or 'project_id' not in self.table.c
         mine = self.visible(context) if everything else owned(self.table, context)
         return [mine, *self.matches(filters or {})]

@@ -17,8 +17,7 @@ from computeapi.db.tables.servers import migrations, servers
 
 
 class HostFacts(NamedTuple):
-    """A compute host; memory in MiB, disk in GiB. aggregates: the UUIDs of all aggregates, each with whether the host
-    is a member."""
+    """A compute host; memory in MiB, disk in GiB. aggregates: the UUID of each, and whether the host is in it."""
 
     uuid: str
     host: str

@@ -70,8 +70,7 @@ class KeyClaims:
         self.store.tell(KEYS.update, values, id=claim.id, holder=claim.holder)
 
     def drop(self, claim: IdempotencyKey) -> bool:
-        """Delete the key, so that the request can be retried, unless something was changed; returns whether it was
-        deleted."""
+        """Delete the key unless something was changed, so that the request can be retried; returns whether it did."""
         return self.store.tell(KEYS.delete, id=claim.id, holder=claim.holder, changed=False) == 1
 
 

@@ -222,8 +222,7 @@ def delete_tokens_of_user(connection: sa.Connection, user_id: str) -> None:
 
 
 def delete_tokens_of_domain(connection: sa.Connection, domain_id: str) -> None:
-    """Delete the tokens of a domain's users, those based on their trusts, and those scoped to the domain or its
-    projects."""
+    """Delete the tokens of a domain's users, those by their trusts, and those for the domain or its projects."""
     scoped = sa.or_(
         tokens.c.domain_id == domain_id,
         tokens.c.project_id.in_(sa.select(projects.c.id).where(projects.c.domain_id == domain_id)),
@@ -250,16 +249,14 @@ def purge_tokens(connection: sa.Connection, now: datetime) -> None:
 
 
 def purge_tokens_of(connection: sa.Connection, user_id: str, trust_id: str | None, most: int) -> None:
-    """Keep only so many tokens of a user, the newest: either the user's own, or those by one trust, which are counted
-    separately."""
+    """Keep only so many of a user's tokens, the newest: its own, or those by one trust, counted separately."""
     mine = (tokens.c.user_id == user_id, tokens.c.trust_id == trust_id)
     newest_first = sa.select(tokens.c.hash).where(*mine).order_by(tokens.c.issued_at.desc())
     _delete_tokens(connection, newest_first.offset(most).limit(BATCH))
 
 
 def _delete_tokens(connection: sa.Connection, query: sa.Executable) -> None:
-    # MariaDB locks index entries as it scans. Without deleting by primary key in its order, concurrent deletions could
-    # deadlock.
+    # MariaDB locks index entries as it scans. By primary key, in its order, concurrent deletions cannot deadlock.
     hashes = sorted(connection.execute(query).scalars())
     for batch in range(0, len(hashes), BATCH):
         connection.execute(sa.delete(tokens).where(tokens.c.hash.in_(hashes[batch : batch + BATCH])))

@@ -147,8 +147,7 @@ class Collection:
         return found[0]
 
     def lock(self, work: Work, resource_id: str, *names: str) -> Sequence[Any]:
-        """Lock the resource, and thereby what belongs to it, until the transaction ends; returns the values of these
-        columns."""
+        """Lock the resource, and so what belongs to it, until the transaction ends; returns these columns."""
         parameters = {CALLER: work.context.project_id, HOLDING + 'id': resource_id}
         found = work.connection.execute(self._locking(work.context.is_admin, names), parameters).first()
         if found is None:

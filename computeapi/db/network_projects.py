@@ -88,8 +88,7 @@ def reset_limits(work: Work, project_id: str) -> None:
 
 
 def lock_project(work: Work, project_id: str) -> None:
-    """Serialize the creation of a project's resources, so that two requests cannot both use the last place of a
-    quota."""
+    """Serialize creations for a project, so that two of them cannot use the last place of a quota."""
     lock_row(work.connection, quota_locks, {'project_id': project_id})
 
 
@@ -112,8 +111,7 @@ def owner(work: Work, facts: Mapping[str, Any]) -> str:
 
 
 def reserve(work: Work, project_id: str, resource: str) -> None:
-    """OverQuota if the project has reached its limit; concurrent calls for the project wait until this transaction
-    ends."""
+    """OverQuota if the project has reached its limit; other calls for it wait until the transaction ends."""
     lock_project(work, project_id)
     if left(work, project_id, resource) == 0:
         raise errors.OverQuota(f"Quota exceeded for resources: ['{resource}'].")

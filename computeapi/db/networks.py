@@ -75,7 +75,7 @@ def named_networks(work: Work, ids: Iterable[str]) -> list[Document]:
 
 
 def usable_networks(work: Work) -> list[Document]:
-    """The networks that a server of the caller's project is attached to by default: its own and shared ones, without
+    """The networks to which a server of the caller's project is attached by default, its own and shared ones, without
     the data of their subnets."""
     mine = networks.c.project_id == caller(work.context)
     reachable = sa.or_(mine, networks.c.shared, shared(networks, work.context))

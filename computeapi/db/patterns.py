@@ -44,8 +44,8 @@ def is_bounded(pattern: str) -> bool:
 
 
 def prefix(pattern: str) -> str:
-    """The literal prefix of everything that a pattern accepted by is_bounded matches, in lower case, as far as it means
-    the same to every database."""
+    """The literal prefix, in lower case, of everything that the pattern matches, which is_bounded must accept; as far
+    as it means the same to every database."""
     found = BEGIN.match(pattern)
     if found is None or '|' in pattern:
         return ''

@@ -64,8 +64,8 @@ def new() -> dict[str, Any]:
 
 
 def used(connection: sa.Connection, holder_id: str, user_id: str | None = None) -> Counter[str]:
-    """By resource, the usage of one user, or (None) of all, in a project or group; including what this transaction has
-    counted."""
+    """By resource, the usage of one user, or (None) of all, in a project or group; includes uncommitted counts of this
+    transaction."""
     statement = OF_HOLDER if user_id is None else OF_USER
     rows = connection.execute(statement, {'holder': holder_id, 'user': user_id})
     found = Counter({resource: int(amount) for resource, amount in rows})

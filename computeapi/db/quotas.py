@@ -16,8 +16,8 @@ EVERYBODY = ''
 
 
 class QuotaBounds(NamedTuple):
-    """Limits by resource, and the usage; limits of the user take precedence over those of the project, and these over
-    those of the class."""
+    """Limits by resource, and the usage; limits of the user override those of the project, and these those of the
+    class."""
 
     of_class: dict[str, int]
     project: dict[str, int]

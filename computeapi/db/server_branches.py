@@ -94,8 +94,7 @@ def _values(connection: sa.Connection, filters: Mapping[str, Any]) -> Iterator[t
 
 
 def nearness(connection: sa.Connection, some: Sequence[Walk]) -> float:
-    """How soon many servers come up on one of the walks: the sooner, the more must be examined to find those that
-    match."""
+    """How soon a walk passes many servers: the sooner, the more must be examined to find matching ones."""
     ends = [(walk, walks.place_at(connection, walk, None, walks.FEW)) for walk in some]
     moments = [end[0].timestamp() * (1 if walk.descending else -1) for walk, end in ends if end is not None]
     return max(moments, default=-math.inf)

@@ -77,8 +77,7 @@ def _changed_before(moment: datetime) -> Clause:
 
 
 def made_before(moment: datetime) -> Clause:
-    """A condition that holds for all servers that changed before, and can use an index; clocks do not differ that
-    much."""
+    """A condition by index that is true of all servers changed before; clocks do not differ that much."""
     return servers.c.created_at <= end_of_second(min(moment, datetime.max - CLOCKS_DIFFER)) + CLOCKS_DIFFER
 
 

@@ -53,8 +53,8 @@ def are_told(connection: sa.Connection, tags: Collection[str]) -> bool:
 def groups(
     connection: sa.Connection, reach: Reach, tags: Tags, descending: bool, marker: datetime | None, is_enough: IsEnough
 ) -> Iterator[list[TaggedServer]]:
-    """The servers that are as old as the marker or come after it, in groups of the same age: the order within a group
-    is unknown."""
+    """The servers that are as old as the marker or come after it, in groups of the same age, whose order within is not
+    known."""
     servers = _servers(connection, reach, tags, descending, marker, is_enough)
     for _, group in itertools.groupby(servers, operator.itemgetter(0)):
         yield list({each.uuid: each for each in group}.values())

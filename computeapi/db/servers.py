@@ -232,8 +232,8 @@ def change(
     vm_states: Collection[str] | None = None,
     task_states: Collection[str | None] | None = (None,),
 ) -> bool:
-    """Update the server if it is in one of these states (None: any); returns whether it was. This is the only lock on
-    servers."""
+    """Update the server if it is in one of these states (None: any); returns whether it was. Servers have no other
+    lock."""
     idle = task_states is not None and None in task_states
     named = [state for state in task_states or () if state]
     wanted = {VM_STATES: vm_states, TASK_STATES: None if task_states is None or (idle and not named) else named}
@@ -262,8 +262,7 @@ def _changing(asked: frozenset[str] = frozenset(), lone: frozenset[str] = frozen
 
 
 def change_unless_newer(connection: sa.Connection, server: Server, values: Mapping[str, Any]) -> bool:
-    """Update the server if it was not changed since it was read; returns whether it was updated. `updated_at` must be
-    among *values*."""
+    """Update the server if it was not changed since it was read, and return whether. *values* need `updated_at`."""
     same = servers.c.updated_at.is_(None) if server.updated_at is None else servers.c.updated_at == server.updated_at
     return _change(connection, server.uuid, values, _changing().where(same))
 
@@ -348,8 +347,8 @@ def set_tags(connection: sa.Connection, server_id: str, tags: Collection[str]) -
 
 
 def add_tags(connection: sa.Connection, server_ids: Collection[str], tags: Collection[str]) -> None:
-    """Add these tags to servers that have none; Conflict if two are equal for the database: MariaDB ignores trailing
-    spaces."""
+    """Add these tags to servers that have none; Conflict if two are equal to the database: MariaDB, for one, ignores
+    trailing spaces."""
     if tags:
         with conflicts('Two of the tags are the same.'):
             connection.execute(TAGGED, [{'server': server_id, 'new': tag} for server_id in server_ids for tag in tags])

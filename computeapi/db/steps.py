@@ -78,8 +78,7 @@ def is_step(statement: str) -> bool:
 
 
 def was_done(cursor: Any, statement: str, parameters: Any) -> bool:
-    """Whether it was executed before or just now; if it fails for another reason, it will fail again when it is
-    executed."""
+    """Whether it was executed before, or just now; if it fails for another reason, it will fail again later."""
     try:
         cursor.execute(statement, parameters)
     except Exception as error:

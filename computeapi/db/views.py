@@ -49,8 +49,8 @@ class Views:
             connection.close()
 
     def make_room(self) -> None:
-        """Return a connection to an exhausted pool before it creates another one, so that a process has only as many as
-        it uses at a time."""
+        """Return a connection to an exhausted pool, so that it need not create another: a process has no more than it
+        uses at a time."""
         if self.kept and not self.engine.pool.checkedin():  # type: ignore[attr-defined]
             with suppress(IndexError):
                 self.kept.pop(0).close()

@@ -63,7 +63,7 @@ def rows(
     limit: int | None = None,
     until: Place | None = None,
 ) -> list[sa.Row[Any]]:
-    """The *select* of the first rows of a walk, or of those after a place in its order; until: the last place, for
+    """*select* applied to the first rows of a walk, or to those after a place in its order; until: the last place, for
     walks by age."""
     found: list[sa.Row[Any]] = []
     shape, values = _shape(walk, after)
@@ -203,8 +203,7 @@ def place_at(connection: sa.Connection, walk: Walk, after: Place | None, most: i
 def places(
     connection: sa.Connection, walk: Walk, after: Place | None = None, more: tuple[sa.ColumnElement[Any], ...] = ()
 ) -> Iterator[Place]:
-    """The places of the rows of a walk, read from the index in batches of growing size. more: further columns of
-    each."""
+    """The places of the rows of a walk, read from the index in growing batches. more: further columns of each."""
     size, select = FIRST_LOOK, _places(*_shape(walk, None)[0][:3], more)
     while True:
         found = rows(connection, select, walk, after, size)

@@ -136,8 +136,7 @@ class RowChange(NamedTuple):
 
 
 def install(connection: sa.Connection) -> None:
-    """Install the triggers on the connection, if necessary; call it between transactions. NotSupported if it is not
-    SQLite."""
+    """Install the triggers, if necessary; call it between transactions. NotSupported if it is not SQLite."""
     info = connection.info
     if INSTALLED not in info:
         driver_of(connection).executescript('PRAGMA temp_store=MEMORY;' + ';\n'.join([TABLE, *_triggers()]))

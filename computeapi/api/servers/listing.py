@@ -206,8 +206,7 @@ def statuses(req: Request) -> list[str]:
 
 
 def existence_of(req: Request, filters: dict[str, Any]) -> dict[str, bool | None]:
-    """Whether deleted servers are included. Lists of changes include them; otherwise only administrators may ask for
-    them."""
+    """Whether deleted servers are included: in lists of changes, or else if an administrator asks for them."""
     asked = {name: loosely(req.parameter(name)) for name in ('deleted', 'soft_deleted') if name in req.query}
     if not req.allows(ALL_FILTERS):
         asked = {}

@@ -37,8 +37,7 @@ class ServerTags(ServerController):
     needs = (rows.TAGS,)
 
     def find(self, req: Request, identifier: str) -> Server:
-        """A server of any project: here only the policies, which get the server as their target, decide about
-        access."""
+        """A server of any project: here the policies alone, with the server as their target, control access."""
         return self.cloud.servers.get(req.context, identifier, needs=self.needs, any_project=True, by_cell=True)
 
     @operation('GET', policy=INDEX, query=ANY_QUERY, response=SHOWN)

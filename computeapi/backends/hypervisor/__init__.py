@@ -132,8 +132,7 @@ class Console(NamedTuple):
 
 
 class BusAddress(NamedTuple):
-    """The location of a device in a guest: the bus (pci, scsi, ide or usb) and the address on it in the kernel's
-    notation."""
+    """The location of a device in a guest: the bus (pci, scsi, ide or usb) and the kernel's address on it."""
 
     bus: str
     address: str
@@ -174,8 +173,7 @@ class Operations(Protocol):
     def resume(self, server: Server) -> None: ...
 
     def rescue(self, server: Server, image_id: str | None) -> None:
-        """Boot from another image, with the server's own disk attached as well; None: the image that it was built
-        from."""
+        """Boot from another image, with the server's own disk attached as well; None: its original image."""
 
     def unrescue(self, server: Server) -> None: ...
 
@@ -201,8 +199,7 @@ class Operations(Protocol):
         """Make the new size of a volume visible to the virtual machine."""
 
     def snapshot_volume(self, server: Server, device: BlockDevice, facts: Mapping[str, Any]) -> None:
-        """Direct further writes to a new file, named in *facts*, so that the volume's own file holds the current
-        state."""
+        """Write to a new file, named in *facts*, from now on: the volume's own file keeps the current state."""
 
     def delete_volume_snapshot(
         self, server: Server, device: BlockDevice, snapshot_id: str, facts: Mapping[str, Any]
@@ -284,12 +281,10 @@ class Hypervisor(Operations, Protocol):
         """The virtual machines on these hosts: pairs of server UUID and host."""
 
     def switch_host(self, host: str, on: bool) -> None:
-        """Power a host on, or off together with everything that runs there; guests are not restarted when it is on
-        again."""
+        """Power a host on, or off with everything that runs there; power-on does not restart guests."""
 
     def guest_at(self, address: str) -> str | None:
-        """The UUID of the server whose guest contacts its host from that address; None if it cannot be determined
-        reliably."""
+        """The UUID of the server whose guest contacts its host from that address; None if that is not certain."""
 
     def power_state(self, server: Server) -> PowerState | None:
         """None: there is no virtual machine."""

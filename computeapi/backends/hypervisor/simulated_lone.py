@@ -65,8 +65,7 @@ class LoneSimulatedHypervisor(SimulatedHypervisor):
         if wish != 'forcing':
             self.behaviour.wait('live_migrate', server)
         self.behaviour.fail('live_migrate', server)
-        # The machine exists here until it exists there: after an interruption the move is repeated, or the copy is
-        # destroyed.
+        # It exists here until it exists there: an interrupted move is repeated, or the copy is destroyed.
         send(facts, self.existing(server))
         with self.changing(server) as connection:
             DOMAINS.delete(connection, server_id=server.uuid, host=server.host)

@@ -217,8 +217,7 @@ class GlanceImages:
 
 
 class Pieces:
-    """The data of an upload, and the error with which reading them failed: the HTTP library would hide it behind its
-    own."""
+    """The data of an upload, and the error of reading them, which the HTTP library would hide behind its own."""
 
     def __init__(self, data: Iterable[bytes]):
         self.data = data

@@ -39,8 +39,7 @@ STRANGE = (LookupError, TypeError, ValueError)
 
 
 class Caller(RequestContext):
-    """The context with which castellan calls the key manager. A context is the only argument that can carry more than a
-    token."""
+    """Castellan's context for calls of the key manager: the only argument that can carry more than a token."""
 
     def __init__(self, auth: BaseAuthPlugin):
         super().__init__(overwrite=False)

@@ -166,8 +166,7 @@ def owner_of(zone: str | None) -> str:
 
 
 def alike(record: Any, document: Document) -> dict[str, Any]:
-    """The fields that the document and the record have in common; lists become tuples, because records are
-    immutable."""
+    """The fields that the document and the record share; lists become tuples, as records are immutable."""
     named = {each.name: document[each.name] for each in fields(record) if each.name in document}
     return {name: tuple(value) if isinstance(value, list) else value for name, value in named.items()}
 
@@ -258,8 +257,7 @@ class Networks(FormerNetworks, Protocol):
         allocation: where on that host the port has the resources that it requests, if any."""
 
     def activate_binding(self, context: Context, port_id: str, host: str) -> None:
-        """Switch the port to this host, for which a binding was added. Idempotent; NotFound if there is no such
-        binding."""
+        """Switch the port to this host, which has a binding. Idempotent; NotFound if there is no such binding."""
 
     def delete_binding(self, context: Context, port_id: str, host: str) -> None:
         """Delete the inactive binding of the port to this host; no error if there is none."""

@@ -54,8 +54,7 @@ class FormerNetworks(Protocol):
     """A part of Networks; NotSupported if a network service has no equivalent."""
 
     def fixed_ip(self, context: Context, address: str) -> FixedIP:
-        """FixedIPNotFound if no subnet that the caller can see has the address; of several, the one in which it is
-        used."""
+        """FixedIPNotFound if no subnet that the caller sees has the address; of several, the one that uses it."""
 
     def reserve_fixed_ip(self, context: Context, address: str) -> None:
         """Exclude the address from assignment, on each network that the caller can see; FixedIPNotFound."""

@@ -81,8 +81,7 @@ class Placement(Protocol):
         ...
 
     def differences(self, provider: Provider) -> list[str]:
-        """The parts that differ in Placement: 'name', 'inventories', 'traits', 'aggregates'; 'provider' if it is
-        unknown there."""
+        """The parts that differ: 'name', 'inventories', 'traits', 'aggregates'; 'provider' if it is missing."""
         ...
 
     def withdraw(self, provider_id: str) -> None:

@@ -91,8 +91,7 @@ class PlacementService:
         return {'inventories': inventories, 'traits': traits, 'aggregates': aggregates}
 
     def _traits(self, names: Collection[str]) -> Set[str]:
-        """The known traits of this Placement, after looking up new names; it never forgets a trait, but an upgrade may
-        add some."""
+        """The known traits, after looking up new names; Placement never forgets one, but an upgrade may add some."""
         if unknown := sorted(set(names) - self.traits):
             self.traits |= set(self._ask('GET', f'/traits?name=in:{",".join(unknown)}')['traits'])
         return self.traits

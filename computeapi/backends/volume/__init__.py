@@ -190,8 +190,8 @@ class Volumes(Protocol):
     def attachments(
         self, context: Context, *, server_ids: Collection[str] = (), volume_id: str | None = None
     ) -> builtins.list[Attachment]:
-        """The attachments of these servers (none: of all), or of a volume, in every state; administrators see all
-        projects'."""
+        """The attachments of these servers (none: all), or of a volume, in every state; an administrator sees those of
+        all projects."""
 
     def connect(self, context: Context, attachment_id: str, connector: Mapping[str, Any]) -> object:
         """Prepare the volume for the host with these connector properties, before it uses the volume, which is
@@ -234,8 +234,8 @@ class Volumes(Protocol):
         metadata: Mapping[str, str] | None = None,
         snapshot_id: str | None = None,
     ) -> Snapshot:
-        """Create a snapshot of an available volume, or with force of one in use, with the wanted ID or another one;
-        OverQuota, Invalid."""
+        """Create a snapshot of an available volume, or with force of one in use; the ID may be another one. OverQuota,
+        Invalid."""
 
     def delete_snapshot(self, context: Context, snapshot_id: str) -> None: ...
 

@@ -152,8 +152,7 @@ class HostedServer(NamedTuple):
 
 @dataclass(slots=True)
 class ComputeNode:
-    """The resources of a compute host, and their usage: the sum of its allocations, updated with each change of
-    these."""
+    """The resources of a compute host, and their usage: the sum of its allocations, always up to date."""
 
     id: Number
     uuid: UniqueId

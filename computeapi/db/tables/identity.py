@@ -86,8 +86,7 @@ memberships = table('identity_memberships', Membership)
 
 
 class Role(NamedTuple):
-    """A role without a domain is global; its domain_id is then '', which is subject to the unique constraint, unlike
-    NULL."""
+    """A role without a domain is global; its domain_id is '', which unlike NULL the unique constraint covers."""
 
     id: Annotated[TextId, KEY]
     domain_id: TextId

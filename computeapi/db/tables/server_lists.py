@@ -1,8 +1,8 @@
 """The indexes of the servers table for lists: one for each key that servers are sorted or searched by.
 
-Each index has `deleted_at`, the key, and the age of servers with the same key, so that it serves both sorting by the
-key and searching by it in the default order. Its last column is the project, which can then be checked without reading
-the row.
+Each index has `deleted_at`, the key, and the age of servers with the same key, in this order, so that it serves both
+sorting by the key and searching by it in the default order. Its last column is the project, which can then be checked
+without reading the row.
 """
 
 from collections.abc import Mapping

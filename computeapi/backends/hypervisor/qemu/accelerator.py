@@ -36,8 +36,7 @@ def chosen(wanted: str, binary: str, version: int, state: Path) -> str:
 
 
 def runs(binary: str) -> bool:
-    """Whether a test guest boots far enough to print its greeting: that the device exists and can be opened proves
-    little."""
+    """Whether a guest gets as far as printing its greeting: that the device exists and opens proves little."""
     with tempfile.TemporaryDirectory() as folder:
         disk, said = Path(folder, 'disk'), Path(folder, 'said')
         disk.write_bytes(blank.disk())

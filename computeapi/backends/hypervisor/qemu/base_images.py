@@ -121,8 +121,7 @@ class BaseImages:
             raise Unfit(f'Image {image_id} is not for project {project_id}.')
 
     def tidy(self, used: Callable[[], Collection[str]], hours: float) -> None:
-        """Remove images that were not requested for so many hours; used: returns the paths that guests are laid
-        over."""
+        """Remove images that were not requested for so many hours; used: returns the paths that guests need."""
         since = time.time() - hours * 3600
         old = [path for path in self.folder.glob('*') if not path.suffix and path.stat().st_mtime < since]
         for path in set(map(str, old)) - set(used() if old else ()):
@@ -131,8 +130,7 @@ class BaseImages:
                 Path(path).with_suffix(suffix).unlink(missing_ok=True)
 
     def fetch(self, context: Context, image: Image, target: Path) -> None:
-        """Start fetching the image unless it is being fetched already, wait briefly, and raise the error of a failed
-        fetch."""
+        """Start fetching the image unless that is under way, wait briefly, and raise the error of a failure."""
         with self.guard:
             fetching = self.fetching.get(target) or self.begin(context, image, target)
         if fetching is None:

@@ -126,8 +126,7 @@ class ConnectedVolumes:
             return connector.InitiatorConnector.factory(kind, SUDO, use_multipath=self.multipath, conn=info)
 
     def alone(self) -> AbstractContextManager[None]:
-        """One at a time on the machine, across processes: the last guest to disconnect must see a guest that is
-        connecting."""
+        """One at a time on the machine, across processes: whoever disconnects last must see a newcomer."""
         return alone(self.lock, math.inf, 'Volumes of the host are being connected.')
 
 

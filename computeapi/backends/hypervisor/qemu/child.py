@@ -1,5 +1,4 @@
-"""Long-running commands: they outlive the process that starts them, and are found again by the file that they
-create."""
+"""Long-running commands, which outlive the process that starts them and are found by the file that they create."""
 
 import contextlib
 import os
@@ -20,8 +19,8 @@ NAMES = ('snapshot-*', 'sent-*')
 
 
 class Child:
-    """A command that creates a file, or an empty one as a sign that it has finished; its arguments name that file with
-    `.part` appended."""
+    """A command that creates a file, or an empty one to show that it has finished; it must write to that file's name
+    with `.part` appended."""
 
     def __init__(self, target: Path):
         self.target, self.part, self.number = target, suffixed(target, 'part'), suffixed(target, 'pid')
@@ -49,8 +48,7 @@ class Child:
         subprocess.run(command, stdin=null, stdout=null, stderr=null, check=True, timeout=START_SECONDS)
 
     def end(self) -> None:
-        """Kill it with all its children, which hold files open until they exit; waits for a PID that is not written
-        yet."""
+        """Kill it with all its children, which hold files open until they exit; waits for its PID if necessary."""
         group, deadline = 0, time.monotonic() + START_SECONDS
         while (self.is_under_way or (group and lives(group))) and time.monotonic() < deadline:
             if (pid := self.running.pid) is not None:
@@ -63,8 +61,7 @@ class Child:
 
 
 def end_those_of(folder: GuestFolder, but: Path | None = None) -> None:
-    """End a guest's commands, because whoever started them does not come back. but: the output of one that may go
-    on."""
+    """End a guest's commands, which nobody comes back for. but: the output of one that may go on."""
     for target in [number.with_suffix('') for name in NAMES for number in folder.path.glob(f'{name}.pid')]:
         if target != but:
             Child(target).end()

@@ -29,8 +29,7 @@ class ConsoleLog:
         return '\n'.join(text.splitlines()[-lines:]) if lines else ''
 
     def trim(self) -> None:
-        """Truncate a file that has grown too long, after its end is copied; QEMU always appends, wherever the end
-        is."""
+        """Truncate a file that is too long, after copying its end; QEMU appends wherever the end is."""
         try:
             if self.path.stat().st_size > MOST_BYTES:
                 try:

@@ -22,8 +22,7 @@ ROOT, RESCUE, CONFIG = 'root', 'rescue', 'config'
 def overlay(
     folder: GuestFolder, name: str, slot: int, base: BaseImage, size: int, device: BlockDevice | None, *, most: int
 ) -> Disk:
-    """A disk that starts as a copy of the image; size in bytes, 0: the image's own, up to `most`. Unfit if the image is
-    larger."""
+    """A disk that starts as the image; size in bytes, 0: the image's, up to `most`. Unfit if the image is larger."""
     if base.size > (size or most):
         raise Unfit(f'The disk of the image has {base.size} bytes, and may have {size or most}.')
     path = folder / f'{name}.qcow2'

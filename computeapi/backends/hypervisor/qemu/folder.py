@@ -49,8 +49,7 @@ class GuestFolder:
         write(self / 'guest.json', guest.text())
 
     def tidy(self) -> None:
-        """Remove unfinished files of a process that has died: the caller holds the lock, so nobody else is writing
-        any."""
+        """Remove unfinished files of a dead process: the caller holds the lock, so nobody else writes any."""
         for path in self.path.glob(f'*.{"[0-9a-f]" * 32}.part'):
             path.unlink(missing_ok=True)
 

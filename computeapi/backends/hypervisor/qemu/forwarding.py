@@ -32,8 +32,7 @@ AMISS = 'Floating addresses of guests do not lead where they should: %s'
 
 
 class Forward(NamedTuple):
-    """netdev: the backend of the guest's card.  address, port: of this machine.  guest, to: address and port of the
-    guest."""
+    """netdev: the card's backend.  address, port: of this machine.  guest, to: the guest's address and port."""
 
     netdev: str
     address: str

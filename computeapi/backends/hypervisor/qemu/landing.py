@@ -38,8 +38,7 @@ HERE = {'here': True}
 
 
 def prepare(work: GuestWork, source: str | None, machine: Mapping[str, Any], *, live: bool) -> Mapping[str, Any]:
-    """Where to send the disks and, in a live migration, the memory; the same answer again as long as those are still
-    awaited there."""
+    """Where to send the disks and, in a live migration, the memory; the same again while those are awaited."""
     guest = work.folder.read()
     facts = None if guest is None else guest.landing
     if guest is not None and facts is None and work.process.runs:

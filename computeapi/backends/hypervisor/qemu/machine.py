@@ -69,8 +69,7 @@ def disks_of(guest: QemuGuest) -> list[Disk]:
 
 
 def nodes(disk: Disk) -> Iterator[dict[str, Any]]:
-    """The arguments of blockdev-add calls, in this order. Formats are always explicit: nothing is probed in data that
-    guests write."""
+    """The arguments of blockdev-add calls, in order. Formats are explicit: guests' data are never probed."""
     if disk.backing is not None:
         base = {'driver': disk.backing['format'], 'file': disk.backing['file'], 'read-only': True}
         yield base | {'node-name': f'{disk.name}-base'}

@@ -22,8 +22,7 @@ SHELVED = frozenset({VMState.SHELVED, VMState.SHELVED_OFFLOADED})
 def spawn(
     work: GuestWork, devices: Sequence[BlockDevice], documents: Mapping[str, bytes], left: Mapping[str | None, Disk]
 ) -> None:
-    """Create the guest and start it, unless that was done already. left: the disks that it already has, by device
-    UUID."""
+    """Create and start the guest, unless that was done already. left: its existing disks, by device UUID."""
     guest = work.folder.read() or new(work.server, work.host.options.machine)
     if guest.started:
         return

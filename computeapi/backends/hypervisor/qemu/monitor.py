@@ -23,8 +23,7 @@ MOST_BANDWIDTH = 2**40
 UNDER_WAY = frozenset({'setup', 'active', 'pre-switchover', 'device', 'cancelling', 'wait-unplug'})
 """The states of a migration that has neither completed nor failed."""
 BROKEN = (OSError, QMPError, TimeoutError, EOFError, ValueError, AssertionError)
-"""The exceptions that the library raises when QEMU exits or sends something invalid, which it partly asserts
-against."""
+"""The errors of the library when QEMU exits or sends invalid data, which it considers impossible in part."""
 # The library logs the errors that it raises, too, and every QEMU that exits.
 logging.getLogger('qemu.qmp').setLevel(logging.CRITICAL)
 

@@ -18,8 +18,7 @@ class GuestNetworks(Protocol):
     """Every method is idempotent, also after an interruption. Errors: HypervisorError."""
 
     def set_up(self, server_id: str, interface: Interface) -> None:
-        """Create what `netdev` refers to on the host. It may exist already, or be lost because the host was
-        restarted."""
+        """Create what `netdev` refers to on the host. It may exist already, or be lost after a restart."""
 
     def netdev(self, server_id: str, interface: Interface) -> dict[str, Any]:
         """The arguments of QMP's netdev_add, without the ID."""
@@ -37,8 +36,7 @@ class GuestNetworks(Protocol):
         """The server whose guest, and nobody else, can contact the host from that address."""
 
     def refresh(self) -> None:
-        """Apply the current state of the network service to the host; called periodically, besides the calls for
-        guests."""
+        """Apply the current state of the network service to the host; called periodically."""
 
 
 class UserMode:

@@ -24,8 +24,7 @@ LONGEST_COMPLAINT = 2000
 
 
 class FolderProcess:
-    """A process that belongs to a guest. name: of its files in the folder.  mark: text that only its arguments
-    contain."""
+    """A process that belongs to a guest. name: of its files in the folder.  mark: unique text in its arguments."""
 
     def __init__(self, folder: GuestFolder, name: str, mark: str):
         self.folder, self.name = folder, name
@@ -99,8 +98,7 @@ class GuestProcess(FolderProcess):
         super().__init__(folder, 'guest', name_of(folder.server_id))
 
     def start(self, arguments: Sequence[str], files: Sequence[int] = ()) -> None:
-        """Start it, or wait for it if it has just been started; returns once it has opened all its files.
-        HypervisorError."""
+        """Start it, or wait for one just started; returns once it has opened all its files. HypervisorError."""
         if self.runs:
             return self._wait_until(self._answers)
         (self.folder / QMP).unlink(missing_ok=True)

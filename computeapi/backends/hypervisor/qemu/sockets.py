@@ -1,5 +1,4 @@
-"""Unix sockets in the folders of guests, whose paths may be longer than the 107 bytes that a socket address can
-hold."""
+"""Unix sockets in the folders of guests, whose paths may exceed the 107 bytes of a socket address."""
 
 import os
 import socket

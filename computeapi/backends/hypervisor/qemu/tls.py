@@ -27,8 +27,7 @@ class HostCertificates:
 
     @classmethod
     def of(cls, options: cfg.ConfigOpts.GroupAttr, user: GuestUser) -> Self:
-        """As configured in [qemu]; cfg.ConfigFileValueError for files that QEMU does not accept or that user cannot
-        read."""
+        """As configured in [qemu]; cfg.ConfigFileValueError for files that QEMU, as that user, does not accept."""
         found = cls(Path(options.tls_certificates).absolute() if options.tls_certificates else None)
         for end in ENDS:
             if problem := found.problem(end, user):

@@ -29,8 +29,7 @@ class VolumeConnections(Protocol):
 
 
 class Opening(NamedTuple):
-    """The raw block node that QEMU opens, in the form of blockdev-add, and its credentials, in the form of
-    object-add."""
+    """The raw block node that QEMU opens, as for blockdev-add, and its credentials, as for object-add."""
 
     file: dict[str, Any]
     credentials: dict[str, Any] | None = None

@@ -122,8 +122,7 @@ def size_of(disk: Disk) -> int:
 
 
 def reopen(monitor: Monitor, disk: Disk) -> int:
-    """An NBD connection keeps the size that it was opened with: replace it by a new one, and return the new size in
-    bytes."""
+    """Replace an NBD connection, which keeps the size that it was opened with; returns the new size in bytes."""
     drop_unused(monitor, disk)
     name = next(name for name in files_of(disk) if name not in monitor.nodes())
     monitor.tell('blockdev-add', disk.file | {'node-name': name})

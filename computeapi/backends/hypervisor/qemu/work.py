@@ -96,8 +96,7 @@ class GuestWork:
                 self.host.user.give(path)
 
     def start(self, guest: QemuGuest, *more: str, files: Sequence[int] = ()) -> None:
-        """Start the guest, after its cards' networks and its volumes are set up; more: further arguments of its
-        QEMU."""
+        """Start the guest, after setting up its networks and volumes; more: further arguments of its QEMU."""
         networks = self.host.networks
         for card in guest.cards:
             networks.set_up(guest.server_id, card.interface)

@@ -55,8 +55,7 @@ class Signature:
 
 @functools.cache
 def signature(name: str) -> Signature:
-    """The signature of that method; KeyError if the Protocol has no such method, or it cannot be called over the
-    bus."""
+    """The signature of that method; KeyError if there is none, or it cannot be called over the bus."""
     if name not in TOLD:
         raise KeyError(name)
     method = getattr(Hypervisor, name)
@@ -136,8 +135,8 @@ class Call:
     patience: float = 0.0
 
     def identity(self) -> str:
-        """The same for a repeated call: the current state of the server is ignored, and the config drive, which is
-        written anew each time."""
+        """The same for a repeated call: ignores the server's current state, and the config drive, which is written anew
+        each time."""
         own = {name: value for name, value in self.arguments.items() if name not in ('server', 'config_drive')}
         told = json.dumps([self.claim.work, self.operation, own], sort_keys=True)
         return hashlib.sha256(told.encode()).hexdigest()

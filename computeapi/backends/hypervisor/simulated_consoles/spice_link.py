@@ -24,8 +24,7 @@ FINE, INVALID, OTHER_VERSION, DENIED, UNKNOWN_SESSION, NO_SUCH_CHANNEL = 0, 3, 4
 
 
 class LinkRequest(NamedTuple):
-    """A request for a channel of that kind. session: 0 for a new one.  able: the client's channel capabilities, as
-    bits."""
+    """A request for a channel of that kind. session: 0 for a new one.  able: the client's capabilities, as bits."""
 
     session: int
     kind: int

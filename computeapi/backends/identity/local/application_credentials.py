@@ -120,8 +120,7 @@ def _chosen_ids(chosen: Sequence[Reference], held: Sequence[Role]) -> list[str]:
 
 
 def _rule_ids(connection: sa.Connection, token: Token, wanted: Iterable[Mapping[str, Any]] | None) -> list[str] | None:
-    """The IDs of the given rules, after new ones are created; without any, the rules of the token's own credential
-    apply."""
+    """The IDs of the given rules, creating new ones; by default those of the token's own credential."""
     if wanted is None:
         return token.access_rule_ids
     if token.access_rule_ids is not None:

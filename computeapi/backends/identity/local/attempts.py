@@ -45,8 +45,7 @@ class Attempts:
 
     @contextmanager
     def counted(self, caller: Hashable) -> Iterator[None]:
-        """Counts an attempt of the caller, which fails by raising NotAuthenticated; TooManyAttempts if it has to
-        wait."""
+        """Counts an attempt of the caller, which fails with NotAuthenticated; TooManyAttempts if it must wait."""
         self._begin(caller)
         try:
             yield

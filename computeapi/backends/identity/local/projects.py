@@ -41,8 +41,7 @@ class DomainManager(TaggedManager[Domain], PlainManager[Domain]):
 
     @repeated
     def update(self, record_id: str, **changes: Any) -> Domain:
-        """Change some columns. Disabling a domain revokes the tokens of its users, and those for it and its
-        projects."""
+        """Change some columns. Disabling a domain revokes its users' tokens, and those for it and its projects."""
         with self.change() as connection:
             domain = self.require(connection, record_id, lock=True)
             self.require_mutable(record_id, domain.options.get('immutable', False), changes)
@@ -102,8 +101,7 @@ class ProjectManager(TaggedManager[Project]):
         return project
 
     def _domain_of(self, connection: sa.Connection, domain_id: str | None, parent_id: str | None) -> str:
-        """The domain of a new project; Invalid if its parent is in another one, Forbidden if the hierarchy gets too
-        deep."""
+        """The domain of a new project; Invalid if its parent is in another one, Forbidden if it would be too deep."""
         if parent_id is None or queries.DOMAINS.find(connection, id=parent_id):
             if domain_id and parent_id and domain_id != parent_id:
                 raise errors.Invalid('Invalid input for field/attribute parent_id. It is another domain.')

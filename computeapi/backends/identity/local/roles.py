@@ -187,8 +187,8 @@ class GrantManager(Manager):
         self._require_own_role(connection, target, role_id)
 
     def _require_own_role(self, connection: sa.Connection, target: Target, role_id: str | None) -> None:
-        """A domain-specific role can be granted on the domain's projects, but not on the system; like Keystone, any
-        domain accepts it."""
+        """A domain-specific role is for the domain's projects, not for the system; Keystone accepts it on any
+        domain."""
         role = ROLES.find(connection, id=role_id) if role_id else None
         if role is None or role.domain_id == NO_DOMAIN or target.kind == 'domain':
             return

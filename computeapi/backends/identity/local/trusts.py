@@ -93,8 +93,7 @@ class TrustManager(RecordManager[Trust]):
 
 
 def spend(connection: sa.Connection, trust_id: str, trustee_user_id: str, now: datetime) -> Trust:
-    """Use a trust, which decreases its remaining uses; NotAuthenticated if it is invalid, Forbidden if its trustee is
-    another user."""
+    """Use a trust once; NotAuthenticated if it is invalid, Forbidden if its trustee is another user."""
     trust = queries.TRUSTS.find(connection, lock=True, id=trust_id)
     if trust is None or not _living(trust, now):
         raise errors.NotAuthenticated()

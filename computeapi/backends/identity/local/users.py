@@ -51,8 +51,8 @@ class UserManager(RecordManager[User]):
             )
 
     def update(self, user_id: str, **changes: Any) -> User:
-        """Change some columns or the `password`. Disabling a user or changing its password revokes its tokens, and
-        those based on its trusts."""
+        """Change some columns or the `password`. Disabling a user or changing its password revokes its tokens,
+        including those by its trusts."""
         if 'password' in changes:
             password = changes.pop('password')
             changes['password_hash'] = None if password is None else self.passwords.hash(password)

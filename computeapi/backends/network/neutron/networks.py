@@ -72,8 +72,7 @@ class NeutronNets(NeutronClient):
         }
 
     def _networks(self, context: Context, found: Iterable[Document]) -> list[Network]:
-        """Adds their subnets, including those of networks that are only shared or external, which the caller cannot
-        see."""
+        """Adds their subnets, including those that the caller cannot see, of shared and external networks."""
         networks = sorted(found, key=lambda network: network.get('created_at') or '')
         service = context.elevated()
         ids = [network['id'] for network in networks if network.get('subnets')]

@@ -300,8 +300,7 @@ def is_told_of(binding: Document) -> bool:
 
 
 def mark(key: str) -> str:
-    """The description of a port that is created under a key. It must be set at creation, whereas tags are added
-    afterwards."""
+    """The description of a port created under a key. It must be set at creation; tags can only be added later."""
     return f'{MARK}{key}'
 
 

@@ -129,8 +129,7 @@ def of_project(context: Context) -> dict[str, Any]:
 
 
 def missing_volume(volume_id: str) -> Callable[[str], Error]:
-    """The error for a 404 about a volume; raised at once for anything but a UUID, which must not get into a URL
-    path."""
+    """The error for a missing volume; raised at once for anything but a UUID, which must not get into a URL."""
     if not is_uuid_like(volume_id):
         raise VolumeNotFound(id=volume_id)
     return lambda words: VolumeNotFound(id=volume_id)

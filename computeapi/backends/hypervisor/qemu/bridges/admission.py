@@ -64,8 +64,7 @@ def _segment(segment: Segment, refused: Mapping[str, str]) -> Segment:
 
 
 def _wire(wire: Wire, refused: Mapping[str, str]) -> Wire:
-    """Its rules apply to every address that it uses; but the host gives it no address that may belong to somebody
-    else."""
+    """Its rules apply to every address that it uses; but the host uses no address that may be somebody else's."""
     addresses = tuple(each for each in wire.addresses if each[0] not in refused)
     held = {address for _, address in addresses}
     return replace(wire, addresses=addresses, floating=tuple(each for each in wire.floating if each[1] in held))

@@ -210,8 +210,7 @@ def _inwards(floating: Sequence[tuple[Any, Any]]) -> Iterator[str]:
 
 def _outwards(wiring: Wiring, floating: Sequence[tuple[Any, Any]], ours: str) -> Iterator[str]:
     yield from (f'ip saddr {inside} oifname != {ours} snat to {outside}' for outside, inside in floating)
-    # A call to a floating address from a neighbour, or from the host with that very address, appears to come from the
-    # router.
+    # Calls to a floating address from neighbours, or from the host with that address, seem to come from the router.
     if local := [*_local(wiring, floating)]:
         yield f'oifname {ours} ct status dnat ip saddr {among(local)} masquerade'
     for segment in wiring.segments.values():

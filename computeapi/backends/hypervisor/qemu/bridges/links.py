@@ -31,8 +31,7 @@ def make_bridge(name: str, mtu: int) -> None:
 
 
 def address_of(bridge: str) -> str:
-    """A MAC address that does not change, whatever is plugged into the bridge: guests cache the address of their
-    router."""
+    """A MAC address that does not depend on the ports of the bridge: guests cache the address of their router."""
     digest = hashlib.sha256(bridge.encode()).digest()
     return ':'.join(f'{byte:02x}' for byte in (0x0A, *digest[:5]))
 

@@ -102,8 +102,7 @@ NOTHING = Wiring({}, ())
 
 
 def read(service: Documents, context: Context, port_ids: Collection[str]) -> Wiring:
-    """The wiring of those of the ports that exist. HypervisorError if the service does not answer, or answers
-    wrongly."""
+    """The wiring of those of the ports that exist. HypervisorError if the service gives no usable answer."""
     if not port_ids:
         return NOTHING
     with understood():
