@@ -9,6 +9,7 @@ import json
 import secrets
 import socket
 import threading
+import time
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -16,8 +17,9 @@ from typing import Any
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.db.domains import DOMAINS, VirtualMachine
 from computeapi.db.engine import Store
+from computeapi.errors import DatabaseTrouble
 
-SECONDS = 5.0
+SECONDS, PAUSE_SECONDS = 5.0, 0.05
 # Most of a machine is its log.
 MOST_BYTES = 1024 * 1024
 TAKEN = b'taken\n'
@@ -40,14 +42,14 @@ class Landing:
     def _listen(self, listener: socket.socket) -> None:
         with listener:
             while True:
-                connection, _ = listener.accept()
-                with connection:
-                    try:
+                try:
+                    connection, _ = listener.accept()
+                    with connection:
                         connection.settimeout(SECONDS)
                         self._take(connection)
-                    except (OSError, ValueError, KeyError, TypeError):
-                        # The sender retries, or gives up.
-                        pass
+                except (OSError, ValueError, KeyError, TypeError, DatabaseTrouble):
+                    # The sender retries, or gives up. If it could not be accepted, there may be room in a moment.
+                    time.sleep(PAUSE_SECONDS)
 
     def _take(self, connection: socket.socket) -> None:
         with connection.makefile('rwb') as file:

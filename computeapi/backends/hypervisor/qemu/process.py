@@ -61,9 +61,10 @@ class FolderProcess:
 
     def _wait_until(self, is_ready: Callable[[], bool]) -> None:
         seen, deadline = time.monotonic(), time.monotonic() + START_SECONDS
-        # A process has no arguments for a moment while it executes another program.
-        while self.runs or time.monotonic() < seen + STARTING_SECONDS:
-            if self.runs:
+        # On a busy machine the PID file comes late. A process has no arguments for a moment while it executes another
+        # program.
+        while (starts := self.runs or not self.running.number.exists()) or time.monotonic() < seen + STARTING_SECONDS:
+            if starts:
                 seen = time.monotonic()
             if is_ready():
                 return
@@ -71,7 +72,8 @@ class FolderProcess:
                 self.end()
                 break
             time.sleep(LOOK_SECONDS)
-        complaint = (self.folder / f'{self.name}.output').read_bytes()[-LONGEST_COMPLAINT:]
+        output = self.folder / f'{self.name}.output'
+        complaint = output.read_bytes()[-LONGEST_COMPLAINT:] if output.exists() else b''
         raise self._failed(complaint.decode(errors='replace'))
 
     def _failed(self, complaint: str) -> HypervisorError:

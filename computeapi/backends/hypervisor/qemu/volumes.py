@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from computeapi.backends.hypervisor.qemu.guest import Disk, QemuGuest
 from computeapi.backends.hypervisor.qemu.monitor import Monitor, Refusal
 from computeapi.backends.hypervisor.qemu.plugging import devices, objects
 from computeapi.backends.hypervisor.qemu.volume_access import NBD
-from computeapi.backends.hypervisor.qemu.work import COPY_SECONDS, GuestWork, TooSlow
+from computeapi.backends.hypervisor.qemu.work import COPY_SECONDS, LOOK_SECONDS, GuestWork, TooSlow
 from computeapi.db.servers import BlockDevice
 
 LOG = logging.getLogger(__name__)
@@ -150,7 +151,12 @@ def swap(work: GuestWork, old: BlockDevice, new: BlockDevice) -> None:
         taken = replace(disk, serial=new.volume_id, volume_id=new.volume_id, node_name=node)
         work.reach(taken)
         with work.monitor() as monitor:
-            mirror(work, monitor, disk, taken)
+            try:
+                mirror(work, monitor, disk, taken)
+            except HypervisorError:
+                with what_is_left_of(new):
+                    give_up(work, monitor, disk, taken)
+                raise
             # The guest has the new volume: problems with the former one must not undo that.
             with what_is_left_of(old):
                 work.until(f'close {disk.node}', lambda: forget(monitor, disk), work.host.options.detach_seconds)
@@ -173,7 +179,7 @@ def mirror(work: GuestWork, monitor: Monitor, disk: Disk, taken: Disk) -> None:
     """Copy the data, including current writes, until the guest is switched to the other volume."""
     if node_of(monitor, disk) == taken.node:
         return show_all(monitor, taken)
-    job = f'swap-{disk.name}'
+    job = job_of(disk)
     if monitor.status_of(job) is None:
         forget(monitor, taken)
         show(monitor, taken)
@@ -186,9 +192,27 @@ def mirror(work: GuestWork, monitor: Monitor, disk: Disk, taken: Disk) -> None:
         monitor.execute('job-complete', id=job)
     work.until(f'end of {job}', lambda: monitor.status_of(job) is None, COPY_SECONDS)
     if node_of(monitor, disk) != taken.node:
-        forget(monitor, taken)
         raise HypervisorError('The volume could not be copied.')
     show_all(monitor, taken)
+
+
+def give_up(work: GuestWork, monitor: Monitor, disk: Disk, taken: Disk) -> None:
+    """Stop copying and disconnect the new volume, unless the guest uses it. It does not raise NotYet: the next call
+    would start to copy again."""
+    if node_of(monitor, disk) == taken.node:
+        return
+    if monitor.status_of(job_of(disk)) is not None:
+        monitor.execute('block-job-cancel', device=job_of(disk), force=True)
+    deadline = time.monotonic() + work.host.options.detach_seconds
+    while not forget(monitor, taken):
+        if time.monotonic() > deadline:
+            raise TooSlow()
+        time.sleep(LOOK_SECONDS)
+    work.host.volumes.disconnect(work.folder, taken.volume_id or '')
+
+
+def job_of(disk: Disk) -> str:
+    return f'swap-{disk.name}'
 
 
 def node_over(taken: Disk, file: str | None = None) -> dict[str, Any]:
