@@ -7,7 +7,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
@@ -132,7 +132,8 @@ class Work:
             if statement.startswith('SELECT'):
                 with cursor.connection.cursor() as other:
                     other.execute(f'EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}', parameters)
-                    [[[told]]] = other.fetchall()
+                    [[text]] = other.fetchall()
+                    [told] = orjson.loads(text)
                 self.counted += told['Plan']['Shared Hit Blocks'] + told['Plan']['Shared Read Blocks']
 
         sa.event.listen(self.engine, 'after_cursor_execute', explain)
@@ -158,17 +159,15 @@ def cloud(url: str | None, count: int, hosts: int) -> Iterator[Cloud]:
     with tempfile.TemporaryDirectory() as folder, opened(folder) as directory, database(url, folder, count) as made:
         conf = config.load(overrides=overrides | {('database', 'connection'): made})
         serve.configure(conf, directory)
-        service = Service(conf, store_of(conf, durable=False, alone=True))
-        schema.upgrade(service.store)
-        population.prepare(service, directory, None)
-        started = time.perf_counter()
-        populate(service, SyntheticCloud(count, 1, min(hosts, count), 1, utcnow()))
-        fill(service)
-        print(f'{count} servers are there after {time.perf_counter() - started:.0f} s', flush=True)
-        try:
+        with closing(Service(conf, store_of(conf, durable=False, alone=True))) as service:
+            schema.upgrade(service.store)
+            population.prepare(service, directory, None)
+            started = time.perf_counter()
+            populate(service, SyntheticCloud(count, 1, min(hosts, count), 1, utcnow()))
+            fill(service)
+            vacuum(made)
+            print(f'{count} servers are there after {time.perf_counter() - started:.0f} s', flush=True)
             yield Cloud(service)
-        finally:
-            service.close()
 
 
 def fill(service: Service) -> None:
@@ -190,10 +189,15 @@ def fill(service: Service) -> None:
             rows[keypairs.name].append(keypair(number, now))
             rows[server_actions.name].append(action(busy, number, moment))
         service.store.tell(bulk.insert, rows)
-    with service.store.engine.connect().execution_options(isolation_level='AUTOCOMMIT') as connection:
-        if connection.dialect.name == 'postgresql':
-            connection.exec_driver_sql('SET statement_timeout = 0')
+
+
+def vacuum(url: str) -> None:
+    """Do at once what PostgreSQL does by itself in time. It takes longer than the service waits for its database."""
+    engine = sa.create_engine(url, isolation_level='AUTOCOMMIT')
+    if engine.dialect.name == 'postgresql':
+        with engine.connect() as connection:
             connection.exec_driver_sql('VACUUM ANALYZE')
+    engine.dispose()
 
 
 def migration(server_id: str, project_id: str, moment) -> dict:

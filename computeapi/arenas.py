@@ -1,15 +1,16 @@
-"""Where the C library takes memory from. Each thread would have an arena of its own, and what one of them gives back is
-of no use to the others: with two for all `serve` takes five MiB less. Threads of Python seldom ask for memory at once.
+"""The malloc arenas of the C library. By default each thread has an arena of its own, and memory that one frees is
+of no use to the others: with two arenas for all threads, `serve` takes five MiB less. Python threads seldom allocate at
+once.
 """
 
 import ctypes
 from contextlib import suppress
 
 M_ARENA_MAX, MOST = -8, 2
-"""What glibc calls the bound, and what it is to be."""
+"""glibc's name for the limit, and its value."""
 
 
 def share() -> None:
-    """Bound the arenas of this process, if its C library has any; before there are threads."""
+    """Limit the arenas of this process, if its C library has any. Call it before threads start."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, MOST)

@@ -1,4 +1,4 @@
-"""Kinds of arguments of commands, for argparse to refuse others."""
+"""Types of command-line arguments, for argparse."""
 
 from __future__ import annotations
 

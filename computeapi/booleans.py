@@ -1,9 +1,9 @@
-"""The words that mean yes and no, in request bodies, query strings, image properties and extra specs."""
+"""The words for true and false in request bodies, query strings, image properties and extra specs."""
 
 TRUE = ('True', 'TRUE', 'true', '1', 'ON', 'On', 'on', 'YES', 'Yes', 'yes')
 FALSE = ('False', 'FALSE', 'false', '0', 'OFF', 'Off', 'off', 'NO', 'No', 'no')
 
 
 def spoken(value: object) -> bool:
-    """Whether a boolean, or a word for one, means yes."""
+    """Whether the value is True or a word for it."""
     return value is True or value in TRUE

@@ -1,7 +1,7 @@
-"""The message bus: RabbitMQ, by oslo.messaging. It carries JSON; what is said, others know.
+"""The message bus: RabbitMQ, by oslo.messaging. It carries JSON; the messages are defined elsewhere.
 
-oslo.messaging waits for a broker that is away as long as it takes. Here nobody waits longer than he said: what is asked
-is asked in a thread of its own, which is left to itself when the time is over.
+oslo.messaging waits for an unreachable broker without a limit. Here no caller waits longer than it asked for: each call
+runs in a thread of its own, which is abandoned when the time is over.
 """
 
 from __future__ import annotations
@@ -20,42 +20,42 @@ from oslo_config import cfg
 
 EXCHANGE = 'computeapi'
 DEFAULTS = {
-    # They outlive a broker that restarts, and one of several that goes.
+    # They survive a restart of the broker, and the loss of one of several.
     'rabbit_quorum_queue': True,
     'rabbit_transient_quorum_queue': True,
-    # A connection that was cut without a word is noticed in this time; a broker that is back, in that.
+    # Seconds within which a silently broken connection is noticed, and within which a broker that is back is.
     'heartbeat_timeout_threshold': 20,
     'rabbit_interval_max': 4,
-    # For how long an answer is sent again to whoever asked and is gone.
+    # For how long an answer is retried if the caller is gone.
     'kombu_missing_consumer_retry_timeout': 5,
 }
-"""What is otherwise than oslo.messaging's own, unless the configuration says it."""
+"""The defaults that differ from oslo.messaging's; the configuration can override them."""
 GROUP = 'oslo_messaging_rabbit'
-# How many calls of a process can be without an answer: one more is not made.
+# How many calls of a process can be unanswered at a time; further ones are refused.
 MOST_CALLS = 128
-# A call that a broker or an agent did not take is over after this time, at the latest.
+# How much longer than its own limit a call may take if the broker or the agent did not accept it.
 GRACE_SECONDS = 2.0
-# Who answers a call says twice in this time that it is at it.
+# While a call is in progress, the server sends two heartbeats in this time.
 MONITOR_SECONDS = 4
-# A topic that is not served: what is said there is lost.
+# A topic that is not served: messages to it are lost.
 NOBODY = 'nobody'
-# oslo.messaging tells the servers of a topic apart; here it has one, or they are all alike.
+# oslo.messaging distinguishes the servers of a topic; here there is one, or all are equivalent.
 ANY = 'any'
 
 
 class Unanswered(Exception):
-    """The broker is away, or nobody answered in time: whether it was done is not known."""
+    """The broker is away, or no answer came in time: whether the call was executed is unknown."""
 
 
 class Unheard(Exception):
-    """Whoever was asked could not make sense of it, or went wrong; `str(error)` is for the log."""
+    """The remote side could not handle the call, or failed in it; `str(error)` is for the log."""
 
 
 @functools.cache
 def library() -> Any:
-    """oslo.messaging; cfg.ConfigFileValueError where it is not installed."""
+    """oslo.messaging; cfg.ConfigFileValueError if it is not installed."""
     try:
-        # It loads eventlet, which it has no use for here, and which warns of itself, whoever does not want to hear it.
+        # It loads eventlet, which is not used here and prints a warning about itself whatever the warning filters are.
         with warnings.catch_warnings(record=True):
             warnings.simplefilter('ignore')
             import oslo_messaging
@@ -65,14 +65,14 @@ def library() -> Any:
 
 
 def options() -> dict[str, list[cfg.Opt]]:
-    """Those of oslo.messaging, by group, with the defaults of this service."""
+    """The options of oslo.messaging, by group, with the defaults of this service."""
     found = dict(_listed())
     cfg.set_defaults(found[GROUP], **DEFAULTS)
     return found
 
 
 def register(conf: cfg.ConfigOpts) -> None:
-    """Make the options of oslo.messaging known to a configuration, as it does itself when it needs them."""
+    """Register the options of oslo.messaging in a configuration, as the library itself does when it needs them."""
     for group, listed in (*_listed(), *_private_options()):
         conf.register_opts(listed, group=None if group == 'DEFAULT' else group)
     for name, value in DEFAULTS.items():
@@ -89,7 +89,7 @@ def _listed() -> Iterator[tuple[str, list[cfg.Opt]]]:
 
 
 def _troubles() -> tuple[type[Exception], ...]:
-    """What oslo.messaging lets through when the broker is away."""
+    """The errors that oslo.messaging lets through when the broker is away."""
     from amqp.exceptions import AMQPError
     from kombu.exceptions import KombuError
 
@@ -97,7 +97,7 @@ def _troubles() -> tuple[type[Exception], ...]:
 
 
 def _private_options() -> Iterator[tuple[str, Any]]:
-    """What newer releases look up in any configuration, but make known to the global one alone."""
+    """Options that newer releases look up in every configuration, but register only in the global one."""
     for group, module in {'oslo_messaging_metrics': '_metrics', 'oslo_messaging_tracing': '_tracing'}.items():
         try:
             client = importlib.import_module(f'oslo_messaging.{module}.client')
@@ -107,13 +107,13 @@ def _private_options() -> Iterator[tuple[str, Any]]:
 
 
 def leave() -> NoReturn:
-    """End a process that has done what it wanted to do: threads of the library may wait for a broker that is away."""
+    """End a process whose work is done; threads of the library may still wait for a broker that is away."""
     logging.shutdown()
     os._exit(0)
 
 
 class Bus:
-    """The bus of a configuration; cfg.ConfigFileValueError where it cannot be had."""
+    """The bus of a configuration; cfg.ConfigFileValueError if it is not usable."""
 
     def __init__(self, conf: cfg.ConfigOpts):
         register(conf)
@@ -124,10 +124,9 @@ class Bus:
         self.served: list[Any] = []
 
     def call(self, topic: str, method: str, seconds: float, /, **arguments: Any) -> Any:
-        """What the one that serves a topic answers; Unanswered, Unheard.
+        """Call a method of the server of a topic and return its answer; raises Unanswered or Unheard.
 
-        seconds: how long that may take. Who serves it says meanwhile that it lives, and is not waited for when it does
-        not.
+        seconds: the time limit. The server sends heartbeats during the call; without them, the call ends early.
         """
         target = self._target(topic)
         facts = {'timeout': seconds, 'call_monitor_timeout': MONITOR_SECONDS, 'retry': 1}
@@ -135,11 +134,11 @@ class Bus:
         return self._within(seconds + GRACE_SECONDS, functools.partial(client.call, {}, method, **arguments))
 
     def _target(self, topic: str, **facts: Any) -> Any:
-        """Several clouds can share a broker, each with a `control_exchange` of its own."""
+        """Several clouds can share a broker, each with its own `control_exchange`."""
         return self.library.Target(exchange=self.name, topic=f'{self.name}-{topic}', **facts)
 
     def _within(self, seconds: float, ask: Callable[[], Any]) -> Any:
-        """What `ask` returns in this time."""
+        """The result of `ask`, if it returns within this time."""
         if not self.calls.acquire(blocking=False):
             raise Unanswered(f'{MOST_CALLS} calls wait for the bus already')
         answer: Future[Any] = Future()
@@ -153,7 +152,7 @@ class Bus:
         except (self.library.MessagingException, *self.troubles) as error:
             raise Unanswered(str(error)) from None
         except Exception as error:
-            # One that Python knows comes back as it was, with a traceback of the other side.
+            # An exception class that Python can import is raised as it is, with a traceback of the remote side.
             raise Unheard(next(iter(str(error).splitlines()), type(error).__name__)) from None
 
     def _settle(self, answer: Future[Any], ask: Callable[[], Any]) -> None:
@@ -165,12 +164,12 @@ class Bus:
             self.calls.release()
 
     def serve(self, topic: str, endpoint: object, threads: int) -> None:
-        """Answer what is called on a topic by the public methods of an endpoint, on so many calls at a time; as soon as
-        the broker is there, until `close`.
+        """Answer calls on a topic with the public methods of an endpoint, in up to *threads* threads. It begins as soon
+        as the broker is reachable, and goes on until `close`.
 
-        Those who speak another release find the same methods, and say in what they send what they speak: the library's
-        server would go on for ever telling whoever asked for another version, or a method that is not there, that it is
-        at it.
+        Peers of another release find the same methods; what they send states which version they speak. The version
+        check of the library is not used: for an unknown version or method, its server would go on sending heartbeats to
+        the caller forever.
         """
         target = self._target(topic, server=ANY)
         policy = self.library.DefaultRPCAccessPolicy
@@ -180,7 +179,7 @@ class Bus:
         threading.Thread(target=begin, name=f'bus-{topic}', daemon=True).start()
 
     def obstacle(self, seconds: float) -> str | None:
-        """Why the broker cannot be reached; None: it can."""
+        """Why the broker cannot be reached; None if it can."""
         client = self.library.get_rpc_client(self.transport, self._target(NOBODY), retry=0)
         try:
             self._within(seconds, functools.partial(client.cast, {}, 'hello'))
@@ -189,7 +188,7 @@ class Bus:
         return None
 
     def close(self, seconds: float = 2.0) -> None:
-        """Answer nothing any more. What is under way is not waited for longer than that."""
+        """Stop answering calls. Calls in progress are waited for no longer than *seconds*."""
 
         def end() -> None:
             for server in self.served:

@@ -1,7 +1,8 @@
-"""What is made up: ids, addresses, passwords. It is the system's chance, or a source's that somebody sets.
+"""Generates random values: IDs, addresses, passwords. They come from the system's randomness, or from a source that is
+set for a block.
 
-What opens something to whoever can guess it is no business of this module, for a source may be known to others: tokens,
-keys and the like are made by `secrets`, and what tells processes from each other by `uuid`.
+Values that grant access to whoever guesses them do not come from here, because a source may be known to others:
+`secrets` makes tokens, keys and the like. `uuid` makes the IDs that distinguish processes.
 """
 
 import base64
@@ -14,26 +15,26 @@ from typing import Protocol, TypeVar
 T = TypeVar('T')
 
 MORE_BITS = 64
-"""So many more than a choice needs, and nobody can see that it prefers some."""
+"""The bits drawn in addition to what a choice needs, so that its bias is not noticeable."""
 PASSWORD_BYTES = 12
 VERSION_MASK, VERSION_4 = 0xF000 << 64 | 0xC000 << 48, 0x4000 << 64 | 0x8000 << 48
-"""The bits of a UUID that tell its version and its variant, and what they are in those that are made up."""
+"""The bits of a UUID that hold its version and variant, and their values in a random UUID."""
 
 
 class ChanceSource(Protocol):
-    """repeatable: whether it is the same again where the same is asked."""
+    """repeatable: whether the same requests get the same values."""
 
     repeatable: bool
 
     def bits(self, count: int) -> int:
-        """A number of so many bits, another one each time."""
+        """A number of this many bits, a new one each time."""
 
     def apart(self, *names: str) -> 'ChanceSource':
-        """One for something of that name, which may be made by whoever comes first."""
+        """A source for the thing of that name, whichever caller creates it first."""
 
 
 class System:
-    """Whatever the system's chance says."""
+    """The system's randomness."""
 
     repeatable = False
 
@@ -50,7 +51,7 @@ _source: ContextVar[ChanceSource] = ContextVar('source', default=SYSTEM)
 
 @contextmanager
 def drawn_from(source: ChanceSource) -> Iterator[None]:
-    """What this thread makes up in the block comes from there."""
+    """Draw the random values that this thread generates in the block from *source*."""
     token = _source.set(source)
     try:
         yield
@@ -60,23 +61,23 @@ def drawn_from(source: ChanceSource) -> Iterator[None]:
 
 @contextmanager
 def apart(*names: str) -> Iterator[None]:
-    """In the block something of that name is made, which is to be the same whoever happens to make it."""
+    """In the block, generate values for the thing of that name, which are the same whichever caller creates it."""
     with drawn_from(_source.get().apart(*names)):
         yield
 
 
 def is_repeatable() -> bool:
-    """Whether the same is to be made up again where the same is asked, in whatever order."""
+    """Whether the same requests are to get the same values, in whatever order they come."""
     return _source.get().repeatable
 
 
 def bits(count: int) -> int:
-    """A number of so many bits."""
+    """A number of this many bits."""
     return _source.get().bits(count)
 
 
 def below(bound: int) -> int:
-    """A number from 0 on."""
+    """A number from 0 to below *bound*."""
     return bits(bound.bit_length() + MORE_BITS) % bound
 
 
@@ -89,7 +90,7 @@ def shuffled(items: Iterable[T]) -> list[T]:
 
 
 def new_id() -> str:
-    """A UUID of version 4; uuid.UUID takes three times as long for it."""
+    """A version 4 UUID; uuid.UUID takes three times as long."""
     digits = f'{bits(128) & ~VERSION_MASK | VERSION_4:032x}'
     return f'{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}'
 
@@ -100,6 +101,6 @@ def new_hex_id() -> str:
 
 
 def password(user: str) -> str:
-    """One for the user of that name, whoever else is given one: 16 letters, digits, - and _."""
+    """A password for the user of that name, independent of other users: 16 letters, digits, - and _."""
     with apart('password', user):
         return base64.urlsafe_b64encode(bits(8 * PASSWORD_BYTES).to_bytes(PASSWORD_BYTES)).decode()

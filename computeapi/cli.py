@@ -1,4 +1,4 @@
-"""The `computeapi` command and its arguments; commands.py is what its subcommands do."""
+"""The `computeapi` command and its arguments; commands.py implements its subcommands."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OVERRIDES = {
     'policy': ('oslo_policy', 'policy_file'),
     'agent_host': ('agent', 'host'),
 }
-"""Which option of the configuration one of the command line is."""
+"""The config options that arguments of the command line override."""
 
 
 LOADED_LATE = {
@@ -39,7 +39,7 @@ LOADED_LATE = {
     'populate': ('computeapi.kit.scenes.commands', 'add_populate'),
     'clone': ('computeapi.kit.scenes.commands', 'add_clone'),
 }
-"""The function that adds the arguments of a command that takes a while to load anyway."""
+"""The functions that add the arguments of commands that take a while to load anyway."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return status
     except BrokenPipeError:
-        # The reader, such as `head`, has seen enough; Python would complain when it flushes at exit.
+        # The reader, such as `head`, closed the pipe; Python would complain when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except DatabaseTrouble as error:
@@ -65,9 +65,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Do what is asked; the exit status."""
+    """Run the command; returns the exit status."""
     if options.run is commands.control:
-        # It asks a cloud that is configured already; to load a configuration takes longer than to print the help.
+        # It talks to a running cloud, which is configured already; loading a configuration takes longer than the help.
         commands.control(options)
         return 0
     from computeapi import config
@@ -77,14 +77,14 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _is_expected(error: Exception) -> bool:
-    """Whether it tells users all that they need to know."""
+    """Whether its message tells users all that they need to know."""
     from oslo_config import cfg
 
     return isinstance(error, cfg.Error | Error | OSError)
 
 
 def _overrides(options: argparse.Namespace) -> dict[tuple[str, str], object]:
-    """Options of the configuration that stand on the command line."""
+    """Config options that are given on the command line."""
     given = {option: getattr(options, name, None) for name, option in OVERRIDES.items()}
     release = getattr(options, 'release', None) or {}
     return release | {option: value for option, value in given.items() if value is not None}
@@ -177,7 +177,7 @@ def _add_serve(parsers: Parsers) -> None:
 
 
 def _add_cloud(command: argparse.ArgumentParser) -> None:
-    """What a simulated cloud can be like."""
+    """The arguments that describe a simulated cloud."""
     command.add_argument(
         '--hosts', type=int, metavar='N', help='the number of hosts that the cloud appears to have (1)'
     )
@@ -195,7 +195,7 @@ def _add_run(parsers: Parsers) -> None:
 
 def _add_control(parsers: Parsers) -> None:
     text = 'control a cloud of `run` or `serve` through its control API'
-    # All that follows is for another parser; this one takes nothing for an option, as it would the first, --help.
+    # Another parser handles all that follows; this one must treat nothing as an option, not even a leading --help.
     control = parsers.add_parser('control', help=text, add_help=False, prefix_chars='\0')
     control.set_defaults(run=commands.control, config_file=None)
     control.add_argument('arguments', nargs=argparse.REMAINDER)

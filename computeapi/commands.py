@@ -1,4 +1,4 @@
-"""What the subcommands of `computeapi` do.  Each imports what it needs itself: most need little."""
+"""The subcommands of `computeapi`. Each imports what it needs itself, because most need little."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def replay(conf: cfg.ConfigOpts, options: argparse.Namespace) -> int:
 
 
 def worker(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
-    """Also where the file, which may be that of the processes that answer requests, asks for no workers."""
+    """Run workers even if the config file, which may be shared with processes that answer requests, sets none."""
     from computeapi import worker
 
     conf.set_override('workers', options.workers or conf.workers or WORKERS)
@@ -61,7 +61,7 @@ def agent(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
 
 
 def agent_key(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
-    """Print it."""
+    """Print the key."""
     from oslo_config import cfg
 
     from computeapi.backends.hypervisor.remote.signing import key_of, secret_of
@@ -79,7 +79,7 @@ def consoleproxy(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
 
 
 def db(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
-    """Print the revision of the tables, after an upgrade if that is asked."""
+    """Print the revision of the tables, after upgrading them if requested."""
     from computeapi.db import schema
 
     if options.data_dir is not None:
@@ -94,7 +94,7 @@ def db(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
 
 
 def clear(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
-    """Print how many rows of which table went."""
+    """Print how many rows of each table were moved or removed."""
     from computeapi.db import archive
 
     _use_data_dir(conf, options)
@@ -105,7 +105,7 @@ def clear(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
 
 
 def cell(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
-    """Print the cells, or say that one of them is down or back."""
+    """Print the cells, after marking one as down or up if requested."""
     from computeapi.compute.cells import Cells
 
     _use_data_dir(conf, options)
@@ -118,11 +118,11 @@ def cell(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
 
 
 def audit(conf: cfg.ConfigOpts, options: argparse.Namespace) -> int:
-    """Print what nobody holds, and whether it was mended."""
+    """Print what no task holds, and whether it was repaired."""
     from computeapi.main import Service
 
     _use_data_dir(conf, options)
-    # What the processes of the service count is theirs.
+    # The metrics belong to the processes of the service.
     conf.set_override('enabled', False, 'metrics')
     with _store(conf) as store:
         audit = Service(conf, store).audit
@@ -133,7 +133,7 @@ def audit(conf: cfg.ConfigOpts, options: argparse.Namespace) -> int:
 
 
 def _use_data_dir(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
-    """Without another database, that in the directory of `serve`."""
+    """Use the database in the data directory of `serve`, unless another one is configured."""
     from computeapi.serve import directory
 
     if options.data_dir is not None:
@@ -141,14 +141,14 @@ def _use_data_dir(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
     own = directory.database(conf.standalone.data_dir)
     conf.set_default('connection', own, 'database')
     if conf.database.connection == own:
-        # As `serve` has it, which checks its tokens itself.
+        # As in `serve`, which checks its own tokens.
         conf.set_default('auth_strategy', 'local', 'api')
     conf.set_default('state_path', f'{conf.standalone.data_dir}/qemu', 'qemu')
 
 
 @contextmanager
 def _store(conf: cfg.ConfigOpts, *, whatever_it_is: bool = False) -> Iterator[Store]:
-    """The database, for a while; its tables must be those of this release, or whatever they are."""
+    """The database, for the duration of a block; its tables must be those of this release, unless whatever_it_is."""
     from computeapi.db import schema
     from computeapi.db.engine import store_of
 
@@ -161,7 +161,7 @@ def _store(conf: cfg.ConfigOpts, *, whatever_it_is: bool = False) -> Iterator[St
 def status(conf: cfg.ConfigOpts, options: argparse.Namespace) -> int:
     from computeapi import status
 
-    # Whether a service can run is asked of one that is deployed, unless a directory of `serve` is named.
+    # `upgrade check` is about a deployed service, unless a data directory of `serve` is given.
     if not options.words or options.data_dir is not None:
         _use_data_dir(conf, options)
     if options.words:
@@ -180,7 +180,7 @@ def explain(conf: cfg.ConfigOpts, options: argparse.Namespace) -> int:
 
 
 def report(name: str, *arguments: str) -> Run:
-    """Print what the function of this name in computeapi.reports makes of these arguments."""
+    """A command that prints the output of the function *name* in computeapi.reports, called with these options."""
 
     def run(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
         from computeapi import reports

@@ -1,4 +1,4 @@
-"""Who asks: the facts about one caller that every layer below the web needs."""
+"""The caller: the facts about it that every layer below the web needs."""
 
 import functools
 import re
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import re2
 
 WRITERS = frozenset({'admin', 'manager', 'member'})
-"""The roles of those who may change what their project has: not a reader's, nor a service's that acts for itself."""
+"""The roles that may change the resources of their project. Readers, and services acting for themselves, may not."""
 SERVICE = 'service'
 
 FROM_THE_VERSION = re.compile(r'/v\d.*', re.DOTALL)
@@ -19,7 +19,7 @@ WILDCARD = re.compile(r'\*\*|\*|\{[^/{}]*\}')
 
 
 class Permission(NamedTuple):
-    """Requests that an application credential is good for; in the path, * and {name} are a part of it, and ** is any
+    """Requests that an application credential allows. In the path, * and {name} match one segment, and ** matches any
     number of them."""
 
     service: str
@@ -27,14 +27,14 @@ class Permission(NamedTuple):
     path: str
 
     def covers(self, method: str, path: str) -> bool:
-        """Whether such a request is one of them, wherever the service is mounted."""
+        """Whether it allows such a request, wherever the service is mounted."""
         found = FROM_THE_VERSION.search(path)
         return self.method == method and found is not None and _pattern(self.path).fullmatch(found[0]) is not None
 
 
 @functools.lru_cache(maxsize=256)
 def _pattern(rule: str) -> Any:
-    """What paths match that a rule is about, in linear time: users write rules."""
+    """The regular expression for the paths of a rule. It matches in linear time, because users write the rules."""
     options = re2.Options()
     options.dot_nl = True
     parts = [re2.escape(part) for part in WILDCARD.split(rule)]
@@ -46,11 +46,12 @@ def _pattern(rule: str) -> Any:
 class Context:
     """One caller in one request (or one task that outlives it).
 
-    `roles` are lower-case role names; `project_id` is None for an unscoped token. `global_request_id` is
-    the id that the client gave to what it does as a whole, over all services. `permissions`: all that
-    the caller may ask for, if its application credential is not for everything. `service_roles` are those of
-    the service that asks for the caller, if one does. `auth_token` is the caller's token in a request, `sealed_token`
-    the same, encrypted, in a task; with neither, an administrator's other services are asked by this one itself.
+    `roles` are lower-case role names; `project_id` is None for an unscoped token. `global_request_id` is the ID that
+    the client gave to its operation as a whole, across services. `permissions` lists all that the caller may request;
+    None unless its application credential has access rules. `service_roles` are those of the service that sends the
+    request on behalf of the caller, if any. `auth_token` is the caller's token in a request; `sealed_token` is the
+    same, encrypted, in a task. A context with neither, such as an elevated one, uses the credentials of this service
+    for requests to other services.
     """
 
     user_id: str | None = None
@@ -72,7 +73,7 @@ class Context:
     permissions: tuple[Permission, ...] | None = None
 
     def may_send(self, service_types: Collection[str], method: str, path: str) -> bool:
-        """Whether the caller's application credential, if it has one, is good for this request to a service."""
+        """Whether the caller's application credential, if it has one, allows this request to a service."""
         if self.permissions is None:
             return True
         return any(each.service in service_types and each.covers(method, path) for each in self.permissions)
@@ -87,7 +88,7 @@ class Context:
         return SERVICE in self.roles
 
     def of_request(self, is_admin: bool, request_id: str | None, global_request_id: str | None) -> Self:
-        """The same caller in one request; `replace` takes ten times as long, for each field goes through `__init__`."""
+        """The same caller in one request; `replace` is ten times slower because each field goes through `__init__`."""
         found = object.__new__(type(self))
         found.__dict__.update(
             self.__dict__, is_admin=is_admin, request_id=request_id, global_request_id=global_request_id
@@ -101,15 +102,15 @@ class Context:
 
 
 ACTING: ContextVar[Context | None] = ContextVar('acting', default=None)
-"""For whom this thread works: only the log asks. What decides anything is given its Context."""
+"""The caller that this thread works for. Only the log uses it; code that makes decisions is passed a Context."""
 
 STEPS: ContextVar[Callable[[str], AbstractContextManager[object]]] = ContextVar('steps', default=nullcontext)
-"""What stands around the steps of what this thread does, which are named: nothing, but for traces."""
+"""Wraps the named steps of the work in this thread; it does nothing unless traces are on."""
 
 
 @contextmanager
 def acting_for(context: Context) -> Iterator[None]:
-    """What is logged in the block is logged as done for that caller."""
+    """Attribute what is logged in the block to that caller."""
     token = ACTING.set(context)
     try:
         yield

@@ -1,6 +1,6 @@
-"""What `computeapi --help` tells of the configuration, which takes longer to load than to tell."""
+"""The parts of the configuration that `computeapi --help` shows; kept here because the rest is slow to load."""
 
 MACHINE_FILE = '/etc/computeapi/computeapi.conf'
-"""The configuration, if no other is named."""
+"""The config file, if no other is named."""
 WORKERS = 4
-"""On how many tasks a process works at a time, if it works on any."""
+"""How many tasks a process runs at a time, if it runs any."""

@@ -1,4 +1,4 @@
-"""How a process that works hears that it is to end."""
+"""How a long-running process learns that it is to end."""
 
 import atexit
 import contextlib
@@ -11,32 +11,34 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Ending:
-    """From when it is made on, SIGTERM and SIGINT end the process when somebody waits for them here, and not before.
+    """Once it is created, SIGTERM and SIGINT end the process only where it waits for them here.
 
-    They are heard, and not blocked: programs that the process starts, guests among them, would have them blocked, too,
-    and could only be killed.
+    The signals are handled, not blocked: child processes, guests among them, would inherit a blocked mask and could
+    only be killed.
     """
 
     def __init__(self) -> None:
         self.told: queue.SimpleQueue[int] = queue.SimpleQueue()
-        # What is not written in Python is over before it is interrupted: other handlers of many signals would be called
-        # one within the other, without an end, and one that takes a lock may wait for what it interrupted.
+        # A handler that is not written in Python finishes before the next signal interrupts it. Python handlers would
+        # nest without a limit if many signals arrive, and one that takes a lock may wait for the code that it
+        # interrupted.
         hear: Any = self.told.put
         for each in SIGNALS:
             signal.signal(each, hear)
         atexit.register(self.close)
 
     def close(self) -> None:
-        """Hear no more: at its end the interpreter gives handlers back, and a further signal would kill the process.
-        What is started before, such as a guest by work that is still under way, must not find them ignored."""
+        """Ignore the signals from now on: at exit the interpreter restores the default handlers, and a further signal
+        would kill the process. Not earlier: processes started by work in progress, such as guests, would inherit
+        ignored signals."""
         for each in SIGNALS:
             signal.signal(each, signal.SIG_IGN)
 
     def wait(self) -> None:
-        # Should another thread be interrupted by it, this one runs the handler when it looks.
+        # If the signal interrupts another thread, this one runs the handler at the next timeout.
         number = None
         while number is None:
             with contextlib.suppress(queue.Empty):
                 number = self.told.get(timeout=LOOK_SECONDS)
-        # Whoever waits again is told, too.
+        # A second call of `wait` returns, too.
         self.told.put(number)

@@ -1,8 +1,7 @@
-"""What can go wrong, in the words of the domain.
+"""The errors of the service, in domain terms.
 
-No HTTP here: `computeapi.web.faults` holds the one table from class to status.
-Services raise the most specific class there is; a class of its own exists where
-a caller or a fault text tells it from its siblings.
+No HTTP here: `computeapi.web.faults` holds the one table from class to status. Services raise the most specific
+class. An error has a class of its own where a caller or a fault text distinguishes it from its siblings.
 """
 
 
@@ -40,7 +39,7 @@ class NotAuthenticated(Error):
 
 
 class TooManyAttempts(NotAuthenticated):
-    """Who failed to log in again and again has to wait for so many `seconds`."""
+    """Too many failed logins: the client has to wait for `seconds`."""
 
     text = 'Too many attempts to log in have failed. Try again in {seconds} seconds.'
 
@@ -68,13 +67,13 @@ class TooLarge(Error):
 
 
 class Unavailable(Error):
-    """A service this one stands on did not answer."""
+    """A service that this one depends on did not answer."""
 
     text = 'The service is currently unavailable.'
 
 
 class NeighbourAway(Unavailable):
-    """One of the services of the cloud that this one stands on cannot be reached, or says that it cannot work."""
+    """Another OpenStack service that this one depends on cannot be reached, or reports that it cannot work."""
 
     text = '{name} is currently unavailable.'
 
@@ -86,7 +85,7 @@ class CellDown(Unavailable):
 class DatabaseTrouble(Exception):
     """The database is away, full, locked or slow; `str(error)` is safe to show to a client, `reason` is for the log.
 
-    It is no Error, for whoever goes on after what a service refused must not go on after this.
+    It is not an Error: code that continues after a refusal by a service must not continue after this.
     """
 
     def __init__(self, reason: str):
@@ -95,11 +94,11 @@ class DatabaseTrouble(Exception):
 
 
 class ConnectionLost(DatabaseTrouble):
-    """The connection was cut: what only looked something up may be tried again at once."""
+    """The connection was cut: an operation that only reads may be retried at once."""
 
 
 class Deadlock(DatabaseTrouble):
-    """The transaction was in the way of another, and nothing of it was done: it may be tried again at once."""
+    """The transaction conflicted with another and was rolled back: it may be retried at once."""
 
 
 class SignatureVerificationFailed(Invalid):
@@ -118,7 +117,7 @@ class ServerNotFound(NotFound):
 
 
 class ServerUnknown(ServerNotFound):
-    """There never was one, as what asks for the cell of a server first says it."""
+    """The server never existed; the text is that of the lookup of its cell, which comes first."""
 
     text = 'Instance {id} has no mapping to a cell.'
 
@@ -311,7 +310,7 @@ class PortBindingExists(Conflict):
 
 
 class PortBindingFailed(Conflict):
-    """No mechanism of the network service can connect it there."""
+    """No mechanism of the network service can bind the port on that host."""
 
     text = 'Binding of port {id} on host {host} failed.'
 

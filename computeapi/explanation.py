@@ -1,4 +1,4 @@
-"""`computeapi explain policy`: which rules an operation asks, what they come to, and whether a caller passes."""
+"""`computeapi explain policy`: the rules that an operation checks, how they evaluate, and whether a caller passes."""
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping
@@ -41,7 +41,7 @@ def add(command: argparse.ArgumentParser) -> None:
 
 
 def explain(conf: cfg.ConfigOpts, options: argparse.Namespace, out: TextIO) -> int:
-    """Print it; 0 if the caller may, else 1. Invalid for an operation that there is not."""
+    """Print the explanation; returns 0 if the caller may, else 1. Invalid for an unknown operation."""
     found = list(_operations(' '.join(options.operation)))
     policies = Policies(conf, api.rules())
     roles = frozenset(_implied(role.lower() for role in options.role))
@@ -61,7 +61,7 @@ def _operations(wanted: str) -> Iterator[Operation]:
     found = [each for each in api.operations() if meant(_name(each))]
     named: dict[tuple[str, tuple[Policy, ...]], Operation] = {}
     for each in found:
-        # What is handled in another way from some version on asks the same, or not.
+        # Handlers of one operation for different versions are listed once if they check the same rules.
         named.setdefault((_name(each), tuple(each.policies)), each)
     yield from named.values()
 
@@ -71,7 +71,7 @@ def _name(operation: Operation) -> str:
 
 
 def _implied(roles: Iterable[str]) -> Iterator[str]:
-    """These, and what comes with them, as Keystone has it at first."""
+    """These roles and those that they imply, by Keystone's default rules."""
     for role in roles:
         yield role
         if role in IMPLIES:

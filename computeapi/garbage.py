@@ -1,16 +1,17 @@
-"""When Python looks for garbage: objects that only know each other. What a process of the service loads is none."""
+"""When Python collects garbage (unreachable cycles of objects). What a process loads at its start is never garbage."""
 
 import gc
 
 NEW_OBJECTS = 10_000
-"""From so many on it is looked for. With the usual 700, a start takes a tenth longer, and so does a page of servers."""
+"""Collect after this many new objects. With the default of 700, startup takes a tenth longer, and so does a page of
+servers."""
 
 
 def begin() -> None:
-    """Look for it seldom enough for a start, and for large answers."""
+    """Collect rarely enough for a fast startup and for large answers."""
     gc.set_threshold(NEW_OBJECTS)
 
 
 def spare_what_is_there() -> None:
-    """Look only through what is made from now on: through all of it takes longer than hundreds of requests."""
+    """Exempt the existing objects: to search all of them takes longer than hundreds of requests."""
     gc.freeze()

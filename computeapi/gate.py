@@ -1,4 +1,4 @@
-"""A gate that many pass through at a time, until it is closed."""
+"""A gate that many threads pass through at a time, until it is closed."""
 
 import threading
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 class Gate:
-    """Who closes it waits until nobody is inside, and keeps others waiting meanwhile."""
+    """Closing it waits until no thread is inside, and keeps others out meanwhile."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -15,7 +15,7 @@ class Gate:
 
     @contextmanager
     def passing(self) -> Iterator[None]:
-        """Be inside, as soon as it is open."""
+        """Enter as soon as the gate is open, and be inside during the block."""
         with self._changed:
             self._changed.wait_for(lambda: not self._closed)
             self._inside += 1
@@ -28,11 +28,11 @@ class Gate:
 
     @contextmanager
     def closed(self) -> Iterator[None]:
-        """Nobody is inside; who closes it takes turns with others who do."""
+        """No thread is inside during the block; threads that close the gate take turns."""
         with self._changed:
             self._changed.wait_for(lambda: not self._closed)
             self._closed = True
-        # Who is interrupted while others are still inside, as by Ctrl-C, keeps nobody out afterwards.
+        # An interrupt, such as Ctrl-C, while others are still inside must not leave the gate closed.
         try:
             with self._changed:
                 self._changed.wait_for(lambda: not self._inside)

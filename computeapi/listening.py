@@ -1,13 +1,13 @@
-"""Sockets that accept, and why one cannot be had, in a line that names the option which chose it."""
+"""Listening sockets. If one cannot be opened, the error is one line that names the option for its address."""
 
 import errno
 from socket import AF_INET6, SOCK_STREAM, create_server, getaddrinfo, socket
 
 
 def listening_at(host: str, port: int, option: str = '--port', *, all_versions: bool = False) -> socket:
-    """A socket that accepts; OSError when the address cannot be had, which *option* chose.
+    """A listening socket; OSError if its address, which *option* sets, is not available.
 
-    all_versions: whether :: is for IPv4, too."""
+    all_versions: whether :: accepts IPv4, too."""
     try:
         family = getaddrinfo(host, None, type=SOCK_STREAM)[0][0]
         dual = all_versions and family == AF_INET6 and host == '::'

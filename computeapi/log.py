@@ -1,7 +1,7 @@
-"""Where the log goes and what a line of it looks like.
+"""The destination and format of the log.
 
-Only the service's own lines can be made more verbose: libraries log headers and statements when they are
-asked for more, and with them what is secret.
+Only the lines of the service itself can be made more verbose: at higher verbosity, libraries log headers and
+statements, and the secrets in them.
 """
 
 import logging
@@ -13,7 +13,7 @@ from oslo_config import cfg
 
 from computeapi.context import ACTING
 
-# Who asked for what a line tells of.
+# The fields of a line that identify the caller.
 CALLER = ('request_id', 'global_request_id', 'user_id', 'project_id')
 FORMAT = '%(asctime)s %(process)d %(levelname)s %(name)s [%(caller)s] %(message)s'
 
@@ -50,7 +50,7 @@ class JSONLines(Lines):
 
 
 class Callers(logging.Filter):
-    """Notes on each line who asked for it, as far as that is known and not said."""
+    """Adds the caller to each line, where it is known and the line does not state it."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         caller = ACTING.get()
@@ -61,12 +61,12 @@ class Callers(logging.Filter):
 
 
 def start(conf: cfg.ConfigOpts, level: int = logging.INFO) -> None:
-    """Log as the configuration says, from `level` on for the service itself and from WARNING on for libraries."""
+    """Set up logging as configured, from `level` up for the service itself and from WARNING up for libraries."""
     handler = logging.handlers.WatchedFileHandler(conf.log_file) if conf.log_file else logging.StreamHandler()
     handler.setFormatter(JSONLines() if conf.use_json else Lines())
     handler.addFilter(Callers())
-    # No line shows these, and logging would look them up for each; the last one is for the line of code that logs.
-    # See "Optimization" in the HOWTO of logging.
+    # No line shows these, and logging would look them up for each; _srcfile is for the location of the logging call.
+    # See "Optimization" in the logging HOWTO.
     logging.logThreads = logging.logMultiprocessing = False
     logging._srcfile = None
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)

@@ -1,4 +1,4 @@
-"""The composition root: from a configuration to a running service.  The only module that knows all others."""
+"""The composition root: builds a running service from a configuration. The only module that knows all others."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from computeapi.observers.traces import Traces
 
 LOG = logging.getLogger(__name__)
-# What is being told to Placement can be cut off anywhere, and may take long.
+# Writing to Placement can be interrupted at any point, and may take long. Seconds to wait for it when the process ends.
 TELLER_PATIENCE = 2
 
 
@@ -65,19 +65,20 @@ Work = Callable[[Task], None]
 
 
 class Between(Protocol):
-    """What stands between the cloud and a service that it stands on."""
+    """Wraps the backend of another service that compute depends on."""
 
     def __call__(self, name: str, backend: Backend) -> Backend: ...
 
 
 class Service:
-    """One process of the service: the store, the backends that the configuration names, and the API on them.
+    """One process of the service: the store, the configured backends, and the API on top of them.
 
-    lonely: how to get more hosts, for the Scheduler to tell.  binary: what the process is called among the others.
-    around: what is to stand between the cloud and the hypervisor that the configuration names.
-    between: the same for the other services that compute stands on, by the groups of their options.
-    working: what workers are to do with a task, for what they would do with it.
-    tracer_provider: who makes spans, where there are any, instead of what OTEL_* ask for.
+    lonely: a hint on how to get more hosts, which the Scheduler adds to its error when the only host does not fit.
+    binary: the name of this process in the list of processes.
+    around: wraps the configured hypervisor driver.
+    between: wraps the other services that compute depends on; called with the name of their option group.
+    working: wraps the function with which workers run a task.
+    tracer_provider: creates spans when tracing is on; by default one built from the OTEL_* variables.
     """
 
     def __init__(
@@ -107,13 +108,13 @@ class Service:
 
     @functools.cached_property
     def observers(self) -> list[Observer]:
-        """Who stands around what this process does: nobody, where operators do not ask for it."""
+        """The observers that wrap the work of this process; empty unless the operator enables some."""
         observers: list[Observer | None] = [self.metrics, self.traces]
         return [each for each in observers if each is not None]
 
     @functools.cached_property
     def traces(self) -> Traces | None:
-        """cfg.ConfigFileValueError where the libraries are not there."""
+        """Raises cfg.ConfigFileValueError if the tracing libraries are not installed."""
         if not self.conf.tracing.enabled:
             return None
         try:
@@ -123,7 +124,7 @@ class Service:
         return Traces(self.tracer_provider or provider_of(self.binary))
 
     def observed(self, backend: Backend) -> Backend:
-        """The same; who observes is around what it asks of another service, if it is one."""
+        """The same backend; if it is another service, the observers wrap the requests sent to it."""
         if isinstance(backend, registry.Elsewhere):
             backend.service.around.extend(each.neighbours for each in self.observers)
         return backend
@@ -134,7 +135,7 @@ class Service:
 
     @functools.cached_property
     def callers(self) -> Identity:
-        """The identity service as compute asks it."""
+        """The identity service as compute uses it."""
         return self.between('identity', self.identity)
 
     @functools.cached_property
@@ -147,7 +148,10 @@ class Service:
         return self.observed(make(self.conf, self.store, self.refresh_addresses))
 
     def refresh_addresses(self, context: Context, server_ids: Collection[str]) -> None:
-        """What the network service did to these servers; the cloud is looked up late, for it stands on that service."""
+        """Refresh the addresses of these servers after a change in the network service.
+
+        The cloud is looked up late because it depends on that service.
+        """
         self.cloud.addresses.refresh(context, server_ids)
 
     @functools.cached_property
@@ -160,13 +164,13 @@ class Service:
         return registry.maker(registry.SHARE, self.conf.share.backend)(self.conf, self.store)
 
     def tell_of_growth(self, context: Context, volume: Volume) -> None:
-        """What a block storage service elsewhere would tell by an external event."""
+        """Report an extended volume; an external block storage service would send an external event instead."""
         holders = [attachment['server_id'] for attachment in volume.attachments]
         events = [Event(VOLUME_EXTENDED, server_id, volume.id) for server_id in holders if server_id]
         self.cloud.external_events.take(context, events)
 
     def uses(self, volume_id: str, server_id: str) -> bool:
-        """What a block storage service elsewhere would ask the compute API."""
+        """Whether the server uses the volume; an external block storage service would ask the compute API."""
         return any(disk.server_id == server_id for disk in self.store.ask(servers.on_volume, volume_id))
 
     @functools.cached_property
@@ -190,14 +194,15 @@ class Service:
         )
 
     def upkeep(self) -> None:
-        """See to what is on this machine of hosts and volumes."""
+        """Maintain the hosts and volumes on this machine."""
         self.hypervisor.upkeep()
         if isinstance(self.volumes, registry.Tended):
             self.volumes.upkeep()
 
     @functools.cached_property
     def bus(self) -> Bus | None:
-        """Where hosts are on other machines, what their agents are heard by; the driver has its own to tell them."""
+        """The bus on which agents of remote hosts are heard; None without them. The driver has its own bus to call
+        them."""
         return registry.bus_of(self.conf)
 
     @functools.cached_property
@@ -218,14 +223,14 @@ class Service:
 
     @functools.cached_property
     def healer(self) -> Periodic:
-        """Of what the built-in networks say themselves nothing is lost."""
+        """Refreshes network info; disabled for the built-in networks, which report every change themselves."""
         healing = Healing(self.platform)
         seconds = 0 if self.conf.network.backend == 'local' else self.conf.heal_instance_info_cache_interval
         return Periodic('healing', lambda: healing.take_turn(self.heartbeat.is_first), seconds)
 
     @functools.cached_property
     def watchman(self) -> Periodic:
-        """What is simulated does nothing by itself."""
+        """Syncs power states; disabled for the simulated hypervisor, whose guests never change state by themselves."""
         states = PowerStates(self.cloud.changes)
         seconds = 0 if self.conf.hypervisor.backend == 'simulated' else self.conf.sync_power_state_interval
         return Periodic('power states', lambda: states.take_turn(self.heartbeat.is_first), seconds)
@@ -248,7 +253,7 @@ class Service:
 
     @functools.cached_property
     def password_seal(self) -> Seal:
-        """Of the passwords that guests begin with, until they are on their config drives."""
+        """Encrypts the initial passwords of guests until they are on their config drives."""
         return self.seal
 
     @functools.cached_property
@@ -290,12 +295,12 @@ class Service:
 
     @functools.cached_property
     def claims(self) -> KeyClaims | None:
-        """What is known of requests that have an Idempotency-Key, if those are looked at."""
+        """The store of used Idempotency-Keys; None if they are disabled."""
         seconds, most = self.conf.api.idempotency_seconds, self.conf.api.idempotency_keys_per_user
         return KeyClaims(self.store, seconds, most) if seconds else None
 
     def authenticate(self, token: str) -> Context:
-        """The caller behind a token, for the built-in REST APIs: by the built-in identity, or by noauth's rules."""
+        """The caller behind a token, for the built-in REST APIs: by the built-in identity, or by the noauth rules."""
         if self.conf.api.auth_strategy == 'none':
             return auth.noauth_context(token)
         return self.identity.authenticate(token)
@@ -303,7 +308,7 @@ class Service:
     def start(self, *, alone: bool = False) -> None:
         """Begin to work: hosts report, workers take tasks. `alone`: no other process uses the store.
 
-        A process without workers says that it lives, and no more. After an error it can be tried again.
+        A process without workers only sends its heartbeat. After an error, `start` can be called again.
         """
         if alone:
             self.platform.tasks.release_all()
@@ -322,7 +327,7 @@ class Service:
         self.worker.start()
 
     def hear(self) -> None:
-        """Listen to the agents of other machines, if there are any."""
+        """Listen to the agents on other machines, if there are any."""
         if self.bus is not None:
             from computeapi.backends.hypervisor.remote.calls import CONTROL
             from computeapi.backends.hypervisor.remote.signing import secret_of
@@ -332,20 +337,20 @@ class Service:
             self.bus.serve(CONTROL, hearing, self.conf.workers)
 
     def take_back(self, host: str, machines: Collection[str]) -> None:
-        """Do what was left for the time when that host is there again, on which these servers have machines."""
+        """Do what was deferred until this host is up again; `machines` are the servers that have a machine there."""
         evacuation.return_agent(self.platform, host)
         if is_host_up(self.platform, host):
             self.audit.return_agent(host, machines)
 
     def take_audit_turn(self) -> None:
-        """Mend what nobody is at, if it is for this process to do."""
+        """Repair what no task holds, if this process is the one that does so for all."""
         self.audit.take_turn(self.heartbeat.is_first)
         if self.heartbeat.is_first():
-            # Somebody may have been at it when these hosts came back.
+            # A task may still have held one of these servers when its host came back.
             evacuation.return_hosts(self.platform, self.hosts.running())
 
     def recover(self) -> None:
-        """Do what whoever died did not come to."""
+        """Finish what processes that died left undone."""
         self.hypervisor.upkeep()
         self.hosts.register()
         evacuation.return_hosts(self.platform, self.hosts.running())
@@ -354,7 +359,7 @@ class Service:
                 backend.recover()
 
     def found_otherwise(self) -> None:
-        """Somebody exchanged all that is in the store: nothing is as this process remembers it."""
+        """Drop all cached state: the contents of the store were replaced."""
         for backend in (self.identity, self.images, self.networks, self.volumes, self.shares):
             if isinstance(backend, registry.Remembers):
                 backend.forget()
@@ -364,7 +369,7 @@ class Service:
         self.platform.tasks.wake()
 
     def stop(self) -> None:
-        """End what is under way; what takes long is left to the next process."""
+        """Stop this process; work that takes long is left to the next one."""
         self.auditor.stop()
         self.healer.stop()
         self.watchman.stop()

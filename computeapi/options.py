@@ -1,4 +1,4 @@
-"""Every option that the service reads: its own, and those of the libraries that are installed."""
+"""Every option that the service reads: its own, and those of the installed libraries."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -32,7 +32,7 @@ def _of_libraries() -> Iterator[tuple[str, Sequence[cfg.Opt]]]:
 
 
 def _of_tokens() -> list[tuple[str, list[cfg.Opt]]]:
-    """keystonemiddleware's; none where it is not installed."""
+    """The options of keystonemiddleware; none if it is not installed."""
     try:
         from computeapi.web import keystone
     except ImportError:

@@ -1,4 +1,4 @@
-"""What api-paste.ini names: the filters and apps that it composes the pipeline of, for one Service."""
+"""The factories that api-paste.ini names: the filters and apps of the pipeline, built for one Service."""
 
 import functools
 import site
@@ -26,7 +26,7 @@ from computeapi.web.turns import InTurn
 
 WSGIApp = Callable[..., Any]
 
-# Paste builds the pipeline out of the functions below and passes them only text; this is for whom it builds.
+# Paste calls the functions below with text only; this is the service it builds the pipeline for.
 _building: ContextVar[Service] = ContextVar('building')
 
 
@@ -42,7 +42,10 @@ def load(service: Service, name: str) -> WSGIApp:
 
 
 def offered(conf: cfg.ConfigOpts) -> History:
-    """The versions of the compute API that clients can choose from; ConfigFileValueError for an end that is none."""
+    """The versions of the compute API that clients can choose from.
+
+    Raises cfg.ConfigFileValueError if [api]max_microversion is not a version of the API.
+    """
     newest = conf.api.max_microversion
     try:
         return COMPUTE if newest is None else COMPUTE.until(str(COMPUTE.version(newest)))
@@ -51,11 +54,11 @@ def offered(conf: cfg.ConfigOpts) -> History:
 
 
 def find_paste_file(conf: cfg.ConfigOpts) -> Path:
-    """api_paste_config as it stands, beside the configuration, where packages put it, or in a checkout."""
+    """Find api_paste_config: as given, next to the config files, where packages install it, or in a checkout."""
     name: str = conf.wsgi.api_paste_config
     beside = [Path(file).parent for file in conf.config_file or ()]
     checkout = Path(__file__).resolve().parent.parent
-    # pip puts the files of a wheel below the environment, and with --user below the user's base.
+    # pip installs the data files of a wheel below the environment; with --user, below the user's base directory.
     installed = [
         Path(base) / 'etc/computeapi' for base in ('/', sysconfig.get_path('data'), site.getuserbase(), checkout)
     ]
@@ -164,7 +167,7 @@ def share_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
 
 
 def cors_options() -> list[cfg.Opt]:
-    """oslo.middleware's, with the defaults of this service."""
+    """The CORS options of oslo.middleware, with the defaults of this service."""
     from oslo_middleware import cors
 
     cors.set_defaults(
@@ -184,8 +187,8 @@ def cors(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], 
         return lambda app: cors.CORS(app, conf)
 
     def wrap(app: WSGIApp) -> WSGIApp:
-        # Without an origin to allow it is for OPTIONS alone, which browsers send without a token; for all else it
-        # would do nothing, at the cost of a request object.  Most processes never make it.
+        # Without an allowed origin, the filter only answers OPTIONS, which browsers send without a token; for other
+        # methods it would do nothing, at the cost of a request object. Most processes never create it.
         wrapped = functools.cache(lambda: cors.CORS(app, conf))
 
         def ask(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -218,8 +221,8 @@ def sizelimit(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIA
         limited = RequestBodySizeLimiter(app, conf)
 
         def ask(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-            # Of what comes with a GET and does not say how long it is nobody reads anything; to limit it would cost a
-            # request and a response object.
+            # The body of a GET without a Content-Length is never read; to limit it would cost a request and a response
+            # object.
             unread = environ['REQUEST_METHOD'] in SAFE and not environ.get('CONTENT_LENGTH')
             answered: Iterable[bytes] = (app if unread else limited)(environ, start_response)
             return answered
@@ -265,7 +268,7 @@ def legacy_v2_compatible(global_conf: dict[str, str], **local_conf: str) -> Call
 
 
 def authtoken(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
-    """Who the caller is, by [api]auth_strategy."""
+    """Identifies the caller, by [api]auth_strategy."""
     service = _building.get()
     strategy = service.conf.api.auth_strategy
     challenge = 'Keystone uri="{host}/identity"'
@@ -289,6 +292,6 @@ def keystonecontext(global_conf: dict[str, str], **local_conf: str) -> Callable[
 
 
 def idempotency(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
-    """Where it is not switched on, it is not there."""
+    """Not part of the pipeline unless it is enabled."""
     claims = _building.get().claims
     return (lambda app: app) if claims is None else lambda app: Idempotency(app, claims)

@@ -1,6 +1,6 @@
-"""A cloud in tests, for whoever has pytest: the fixture `openstack_cloud`.
+"""A cloud for tests, as a pytest plugin: the fixture `openstack_cloud`.
 
-pytest loads this module in every project of the environment, so it imports the rest when a test asks for it.
+pytest loads this module in every project of the environment, so it imports the rest only when a test needs it.
 """
 
 from __future__ import annotations
@@ -13,17 +13,20 @@ import pytest
 if TYPE_CHECKING:
     from computeapi.testing import Cloud
 
+CLOUD = pytest.StashKey['Cloud']()
+"""That of a test, as soon as it has one."""
+
 
 @pytest.fixture(scope='session')
 def openstack_cloud_options() -> dict[str, Any]:
-    """What `openstack_cloud` is made with, as computeapi.testing.Cloud takes it; for a conftest.py to say otherwise."""
+    """The arguments of computeapi.testing.Cloud for `openstack_cloud`; override this fixture in a conftest.py."""
     return {}
 
 
 @pytest.fixture(scope='session')
 def openstack_cloud_of_session(openstack_cloud_options: dict[str, Any]) -> Iterator[Cloud]:
-    """The cloud behind `openstack_cloud`, made when it is first asked for. What all tests are to find, its options say,
-    such as `load`: what is done to it afterwards, the reset after the next test takes away."""
+    """The cloud behind `openstack_cloud`, created on first use. Use options such as `load` for what all tests are to
+    find: later changes are undone by the reset after the next test."""
     from computeapi.testing import Cloud
 
     with Cloud(**openstack_cloud_options) as cloud:
@@ -31,24 +34,25 @@ def openstack_cloud_of_session(openstack_cloud_options: dict[str, Any]) -> Itera
 
 
 @pytest.fixture
-def openstack_cloud(openstack_cloud_of_session: Cloud) -> Iterator[Cloud]:
-    """An OpenStack cloud in this process, which each test finds as it was at first: a computeapi.testing.Cloud."""
+def openstack_cloud(openstack_cloud_of_session: Cloud, request: pytest.FixtureRequest) -> Iterator[Cloud]:
+    """An OpenStack cloud in this process, a computeapi.testing.Cloud; each test finds it in its initial state."""
+    request.node.stash[CLOUD] = openstack_cloud_of_session
     yield openstack_cloud_of_session
     openstack_cloud_of_session.reset()
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
-    """What was asked of the cloud, below what is told of a test that failed."""
+    """Add the requests to the cloud to the report of a failed test, or of a failed fixture before it."""
     outcome = yield
     report = outcome.get_result()
-    journal = getattr(getattr(item, 'funcargs', {}).get('openstack_cloud'), 'journal', None)
-    if report.failed and call.when == 'call' and journal:
-        report.sections.append(('What was asked of the cloud', repr(journal)))
+    cloud = item.stash.get(CLOUD, None)
+    if report.failed and call.when != 'teardown' and cloud is not None and cloud.journal:
+        report.sections.append(('What was asked of the cloud', repr(cloud.journal)))
 
 
 def pytest_assertrepr_compare(left: object, right: object, op: str) -> list[str] | None:
-    """What was asked, where a number of requests is not what a test says it must be."""
+    """Show the requests where a number of requests is not the one that a test asserts."""
     told = [getattr(each, 'told', None) for each in (left, right) if type(each).__name__ == 'Count']
     if not told:
         return None

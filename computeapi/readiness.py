@@ -1,4 +1,4 @@
-"""Whether the service can do its work now: what `/readyz` tells whoever watches it, and `computeapi status` people."""
+"""Whether the service can do its work now, for probes of `/readyz` and for `computeapi status`."""
 
 import shutil
 import threading
@@ -18,13 +18,13 @@ from computeapi.db.engine import Store
 from computeapi.errors import DatabaseTrouble
 
 KEPT_SECONDS = 1.0
-# A database that takes longer is none to work with, and who watches has no longer time.
+# A slower database is unusable, and probes do not wait longer.
 LONGEST_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
 class Condition:
-    """How something is, in words that anybody may read."""
+    """The state of one thing, in words that anybody may read."""
 
     ok: bool
     why: str
@@ -35,9 +35,9 @@ Conditions = dict[str, Condition]
 
 
 class Readiness:
-    """The conditions of a service, by name: its database and the tables in it, workers anywhere, room on the disk.
+    """The conditions of a service, by name: its database, the tables, workers in any process, free disk space.
 
-    frank: tell what is the matter with the database in words that are for operators only.
+    frank: report database errors in words meant for operators only.
     """
 
     def __init__(self, conf: cfg.ConfigOpts, store: Store, *, frank: bool = False):
@@ -50,7 +50,7 @@ class Readiness:
         try:
             found = schema.version(self.store)
             answers, obstacle = Condition(True, 'It responds.'), schema.obstacle(found)
-            # What was started before an upgrade of the tables goes on with them, and what starts now answers nothing.
+            # Processes that started before an upgrade of the tables go on working; ones that start now answer nothing.
             if obstacle is not None and not schema.is_later(found):
                 return {'database': answers, 'schema': Condition(False, obstacle), 'workers': UNKNOWN}
             current = Condition(True, f'The tables are at revision {found}.')
@@ -60,7 +60,7 @@ class Readiness:
             return {'database': Condition(False, why), 'schema': UNKNOWN, 'workers': UNKNOWN}
 
     def of_workers(self) -> Condition:
-        """Those of any process, each of which says in the time of a lease that it lives."""
+        """The workers of all processes; each process with workers reports within the time of a lease that it lives."""
         seconds = self.conf.task_lease
         seen = self.store.ask(processes.workers_since, self.store.clock() - timedelta(seconds=seconds))
         if seen:
@@ -75,7 +75,7 @@ class Readiness:
         return Condition(free >= wanted, f'{free} MiB are free; [DEFAULT]min_free_disk_mb is {wanted}.')
 
     def folders(self) -> Iterator[Path]:
-        """Where something is kept on this machine; what is not there yet will be below it."""
+        """The directories on this machine that data is kept in; for one that does not exist yet, its nearest parent."""
         kept = []
         if self.conf.image.backend == 'local':
             kept.append(Path(self.conf.standalone.data_dir))
@@ -86,8 +86,8 @@ class Readiness:
 
 
 class RecentConditions:
-    """What a check has found within the last second: however often it is asked, it looks once, in a thread that
-    nobody waits for when it takes too long."""
+    """The result of a check, at most a second old. However often it is called, it checks once at a time, in a thread
+    that is not waited for if it takes too long."""
 
     def __init__(self, check: Callable[[], Conditions], clock: Callable[[], float] = time.monotonic):
         self.check, self.clock, self.lock = check, clock, threading.Lock()

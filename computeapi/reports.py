@@ -1,4 +1,4 @@
-"""What can be printed from the table of operations and from the options: no list here is kept by hand."""
+"""Reports generated from the table of operations and from the options; no list here is maintained by hand."""
 
 import textwrap
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ WIDTH = 100
 
 
 def routes(out: TextIO) -> None:
-    """Each operation: method, path and action, versions, policy (or those among which the handler chooses)."""
+    """Each operation: method, path and action, versions, policy (or the ones that the handler chooses from)."""
     rows = [
         (operation.method, path_of(operation), f'{operation.min}-{operation.max}', asked_of(operation))
         for operation in api.operations()
@@ -38,7 +38,7 @@ def path_of(operation: Operation) -> str:
 
 
 class Layout(NamedTuple):
-    """How the history is written: its beginning, a version, an operation, a detail of what became of that."""
+    """The format of the history: its beginning, a version, an operation, a detail of a change."""
 
     beginning: str
     version: str
@@ -60,7 +60,7 @@ field that accepts or shows other values. `tests/history` contains a test of eac
 
 
 def history(out: TextIO, version: str | None = None, markdown: bool = False) -> None:
-    """Each version, or one, with the operations that it touched and what it did to them."""
+    """Print each version, or one, with the operations that it changed and how."""
     layout = MARKDOWN if markdown else PLAIN
     out.write(layout.beginning)
     operations = api.operations()
@@ -78,7 +78,7 @@ def openapi(out: TextIO, version: str = 'latest') -> None:
 
 
 def known(text: str) -> APIVersionRequest:
-    """The version that is meant; ValueError for one that does not exist."""
+    """The version that *text* names; ValueError for one that does not exist."""
     return MAX if text == 'latest' else COMPUTE.version(text)
 
 
@@ -86,7 +86,7 @@ def known(text: str) -> APIVersionRequest:
 
 
 def policy(out: TextIO) -> None:
-    """A policy.yaml in which every rule stands as a comment, with its default and what asks it."""
+    """Print a policy.yaml with every rule as a comment, with its default and the operations that check it."""
     for rule in api.rules():
         for use in getattr(rule, 'operations', ()):
             print(f'# {use["method"]} {use["path"]}', file=out)
@@ -95,13 +95,13 @@ def policy(out: TextIO) -> None:
 
 
 def config(out: TextIO) -> None:
-    """A configuration file in which every option stands as a comment, with its help and default."""
+    """Print a config file with every option as a comment, with its help and default."""
     for group, listed in options.list_opts():
         print(f'[{group}]\n', file=out)
         for option in listed:
             for paragraph in described(option):
                 comment(paragraph, out)
-            # What depends on the machine has another value for this.
+            # An option whose default depends on the machine has a sample default.
             default = option.default if option.sample_default is None else option.sample_default
             print(f'#{option.name} = {shown(default)}'.rstrip() + '\n', file=out)
 
@@ -112,7 +112,7 @@ def comment(text: str, out: TextIO) -> None:
 
 
 def described(option: cfg.Opt) -> Iterator[str]:
-    """The help of an option, then what values it takes."""
+    """The help of an option, then the values that it accepts."""
     yield option.help or ''
     for choice, text in (getattr(option.type, 'choices', None) or {}).items():
         yield f'- {choice}: {text}' if text else f'- {choice}'
@@ -123,7 +123,7 @@ def described(option: cfg.Opt) -> Iterator[str]:
 
 
 def shown(value: Any) -> str:
-    """A default as it is written in a configuration file."""
+    """A default as it is written in a config file."""
     if value is None:
         return ''
     if isinstance(value, bool):

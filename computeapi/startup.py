@@ -1,4 +1,4 @@
-"""How a process begins to work: as soon as its database is there, however long that takes."""
+"""Starts the work of a process as soon as its database is available, however long that takes."""
 
 import itertools
 import logging
@@ -10,22 +10,22 @@ from computeapi.main import Service
 
 LOG = logging.getLogger(__name__)
 RETRY_SECONDS = 1
-# So many attempts, and the log says again what is waited for.
+# The log repeats what is being waited for after this many attempts.
 ATTEMPTS_PER_LINE = 30
-# A thread that hangs in its database must not keep the process from ending.
+# A thread that hangs in the database must not keep the process from ending.
 PATIENCE_SECONDS = 10
 
 
 class Startup:
-    """Begins a service in a thread of its own; `stop` ends it, or no longer waits for that."""
+    """Starts a service in a thread of its own; `stop` ends the service, or gives up waiting for the start."""
 
     def __init__(self, service: Service):
         self.service = service
         self.stopping, self.begun = threading.Event(), threading.Event()
         self.thread = threading.Thread(target=self.run, name='startup', daemon=True)
-        # Why requests cannot be answered, either.
+        # Why requests cannot be answered either.
         self.obstacle: schema.WrongTables | None = None
-        # Made here, so that what is wrong with the configuration is told at once.
+        # Created here, so that errors in the configuration are reported at once.
         self.worker = service.worker
 
     def start(self) -> None:

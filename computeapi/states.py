@@ -1,13 +1,14 @@
 """The states of a server and of its moves, as they are stored and as clients read them.
 
-`vm_state` says what a server is, `task_state` what is under way. Clients see `status`, which follows from the two.
+`vm_state` is the lasting state of a server, `task_state` the operation in progress. Clients see `status`, which is
+derived from the two.
 """
 
 from enum import StrEnum
 
 
 class VMState(StrEnum):
-    """What a server is."""
+    """The lasting state of a server."""
 
     ACTIVE = 'active'
     BUILDING = 'building'
@@ -24,7 +25,7 @@ class VMState(StrEnum):
 
 
 class TaskState(StrEnum):
-    """What is under way with a server."""
+    """The operation in progress on a server."""
 
     SCHEDULING = 'scheduling'
     NETWORKING = 'networking'
@@ -67,11 +68,11 @@ class TaskState(StrEnum):
 
 
 GOING = frozenset({TaskState.DELETING, TaskState.SOFT_DELETING})
-"""What a server does that is being deleted."""
+"""The task states of a server that is being deleted."""
 
 
 class MigrationStatus(StrEnum):
-    """How far a move of a server from host to host is."""
+    """The progress of a migration of a server between hosts."""
 
     ACCEPTED = 'accepted'
     QUEUED = 'queued'
@@ -95,7 +96,7 @@ class MigrationStatus(StrEnum):
 
 
 class ShareStatus(StrEnum):
-    """What a share is to the server that it is attached to: active when it is mounted."""
+    """The state of a share attachment; active means mounted."""
 
     ATTACHING = 'attaching'
     INACTIVE = 'inactive'
@@ -105,7 +106,7 @@ class ShareStatus(StrEnum):
 
 
 REBUILD_STEPS = (TaskState.REBUILDING, TaskState.REBUILD_BLOCK_DEVICE_MAPPING, TaskState.REBUILD_SPAWNING)
-"""What a server shows one after the other while it is rebuilt or evacuated."""
+"""The task states of a rebuild or an evacuation, in order."""
 
 RESIZE_STEPS = (
     TaskState.RESIZE_PREP,
@@ -113,7 +114,7 @@ RESIZE_STEPS = (
     TaskState.RESIZE_MIGRATED,
     TaskState.RESIZE_FINISH,
 )
-"""What a server shows one after the other while it is resized or migrated."""
+"""The task states of a resize or a cold migration, in order."""
 
 SOFT_REBOOT_STEPS = (TaskState.REBOOTING, TaskState.REBOOT_PENDING, TaskState.REBOOT_STARTED)
 HARD_REBOOT_STEPS = (TaskState.REBOOTING_HARD, TaskState.REBOOT_PENDING_HARD, TaskState.REBOOT_STARTED_HARD)
@@ -161,7 +162,7 @@ def status_of(vm_state: str, task_state: str | None) -> str:
 
 
 def states_of(status: str) -> list[tuple[str, frozenset[str] | None]]:
-    """What a status means, as (vm_state, task_states); task_states None: any without a status of its own."""
+    """The states behind a status, as (vm_state, task_states); task_states None: any that has no status of its own."""
     status = status.upper()
     found: list[tuple[str, frozenset[str] | None]] = [
         (vm_state, None) for vm_state, name in STATUS.items() if name == status

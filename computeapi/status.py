@@ -1,4 +1,4 @@
-"""What `computeapi status` prints: how the service is, and whether it can run as it is configured (`upgrade check`)."""
+"""`computeapi status`: the state of the service, and whether it can run as configured (`upgrade check`)."""
 
 import contextlib
 import enum
@@ -22,12 +22,12 @@ from computeapi.pipeline import find_paste_file
 from computeapi.readiness import Condition, Readiness, is_ready
 from computeapi.web.policy import Policies, defaults
 
-# A broker that does not answer in this time is away.
+# A broker that does not answer within this time is reported as away.
 BROKER_SECONDS = 4.0
 
 
 class Result(enum.IntEnum):
-    """How a check went; the worst of all is the exit status, as with the `*-status upgrade check` of other services."""
+    """The result of a check; the worst is the exit status, as with `*-status upgrade check` of other services."""
 
     Success = 0
     Warning = 1
@@ -84,7 +84,7 @@ def policies(conf: cfg.ConfigOpts) -> tuple[Result, str]:
 
 
 def backends(conf: cfg.ConfigOpts) -> tuple[Result, str]:
-    """Who comes with tokens of a Keystone has images, networks and volumes elsewhere, and none that are built in."""
+    """Warn about built-in backends with Keystone authentication: its callers cannot create anything in them."""
     chosen = {kind: conf[kind].backend for kind in ('identity', 'image', 'network', 'volume')}
     said = ', '.join(f'[{kind}]backend is {name}' for kind, name in chosen.items())
     if conf.api.auth_strategy == 'keystone' and 'local' in chosen.values():
@@ -103,7 +103,7 @@ def message_bus(conf: cfg.ConfigOpts) -> tuple[Result, str]:
 
 
 def broker(conf: cfg.ConfigOpts) -> Condition | None:
-    """Whether the broker between workers and agents can be reached; None: there are no agents."""
+    """Whether the broker between workers and agents can be reached; None if there are no agents."""
     try:
         bus = registry.bus_of(conf)
     except cfg.ConfigFileValueError as error:
@@ -116,7 +116,7 @@ def broker(conf: cfg.ConfigOpts) -> Condition | None:
 
 
 def neighbours(conf: cfg.ConfigOpts) -> Mapping[str, Impression]:
-    """How the services are that this one stands on; none of them where all is built in."""
+    """The state of the services that this one depends on; empty if all are built in."""
     if not are_wanted(conf):
         return {}
     try:
@@ -142,10 +142,10 @@ CHECKS: dict[str, Callable[[cfg.ConfigOpts], tuple[Result, str]]] = {
 
 
 def report(conf: cfg.ConfigOpts) -> tuple[bool, list[str]]:
-    """Whether the service is ready and its neighbours are, too, and lines for people: the conditions, the neighbours,
-    the processes, the queue.
+    """Whether the service and its neighbours are ready, and lines to print: the conditions, the neighbours, the
+    processes, the queue.
 
-    /readyz does not ask the neighbours: what needs none of those that are away is answered all the same.
+    /readyz does not check the neighbours: requests that need none of those that are away are still answered.
     """
     try:
         with contextlib.closing(store_of(conf)) as store, store.watch.silenced():
@@ -168,8 +168,8 @@ def line(name: str, state: str, words: str) -> str:
 
 
 def work(conf: cfg.ConfigOpts, store: Store) -> Iterator[str]:
-    """A line for each process and each agent, one for the queue, with ages by the database's clock, and one for what
-    waits for Placement."""
+    """A line for each process and each agent, one for the queue, with ages by the database's clock, and one for the
+    changes not yet sent to Placement."""
     now = store.clock()
     for each in store.ask(processes.select):
         seen = now - each.seen_at
@@ -189,7 +189,7 @@ def work(conf: cfg.ConfigOpts, store: Store) -> Iterator[str]:
 
 
 def age(time: timedelta) -> str:
-    """As 1:02:03, or with days before it."""
+    """Formatted as 1:02:03, with days before it if there are any."""
     return str(timedelta(seconds=max(0, int(time.total_seconds()))))
 
 

@@ -1,9 +1,9 @@
 """API versions, and values that depend on them.
 
-Whatever differs between versions is a step function of the version: a schema leaf, a field of a
-response, a status code. Three words make one (`added`, `removed`, `changed`), three read it
-(`resolve`, `breakpoints`, `compiled`). A step has a start and no end, so neither gap nor overlap
-can happen by accident; a wanted gap says ABSENT.
+Anything that differs between versions is a step function of the version: a schema leaf, a field of a
+response, a status code. Three functions make one (`added`, `removed`, `changed`), three read it
+(`resolve`, `breakpoints`, `compiled`). A step has a start and no end, so neither gaps nor overlaps
+can happen by accident; an intended gap is an explicit ABSENT.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FORM = re.compile(r'^([1-9]\d{0,99})\.([1-9]\d{0,99}|0)$')
 
 
 class APIVersionRequest(NamedTuple):
-    """A version of the API, as a client asks for it; ordered as numbers are."""
+    """A version of the API, as a client requests it; ordered numerically."""
 
     major: int
     minor: int
@@ -155,7 +155,7 @@ HISTORY = {
     '2.103': 'The os-volumes_boot API is removed.',
     '2.104': 'An update can pin a server to its availability zone, or unpin it.',
 }
-"""Every version of the compute API and what it brought; the only list of them there is."""
+"""Every version of the compute API and what it changed; the only such list."""
 
 
 class _Absent:
@@ -167,7 +167,7 @@ class _Absent:
 
 
 ABSENT: Any = _Absent()
-"""What a step function is where it has no value: the key is left out."""
+"""The value of a step function where it has none: the key is left out."""
 
 
 class Versioned:
@@ -185,7 +185,7 @@ class Versioned:
         return self.steps[position - 1][1] if position else ABSENT
 
     def map(self, function: Callable[[Any], Any]) -> Versioned:
-        """The same steps with *function* applied to each value that is there."""
+        """The same steps with *function* applied to each value that is not ABSENT."""
         return Versioned({start: value if value is ABSENT else function(value) for start, value in self.steps})
 
     def __repr__(self) -> str:
@@ -193,14 +193,14 @@ class Versioned:
 
 
 BEGINNING = APIVersionRequest(0, 0)
-"""Before every version: where a step function begins that has a value from the first version on."""
+"""Before every version: the start of a step function that has a value from the first version on."""
 
 
 class History:
-    """The versions of one service, in their order, and the words that make its step functions.
+    """The versions of one service, in order, and the functions that make its step functions.
 
-    legacy: a forerunner without versions, which a schema may have something of its own to say about. What is said for
-    the first version is said for it too.
+    legacy: a predecessor without versions, for which a schema may state a value of its own. Values of the first version
+    also apply to it.
     default: the version of a request that names none.
     """
 
@@ -212,13 +212,13 @@ class History:
         self.legacy = APIVersionRequest.parse(legacy) if legacy else self.min
 
     def version(self, text: str) -> APIVersionRequest:
-        """ValueError for what is no version of the service."""
+        """Parse *text*; ValueError if it is not a version of the service."""
         if text not in self.stories:
             raise ValueError(f'{text} is not a version of this API')
         return APIVersionRequest.parse(text)
 
     def until(self, text: str | None) -> History:
-        """The same for a service that offers no later version than that (if any); ValueError for what is none."""
+        """The same history, ending at that version (if any); ValueError if it is malformed or before the first one."""
         history = copy.copy(self)
         if text:
             history.max = min(self.max, APIVersionRequest.parse(text))
@@ -231,7 +231,7 @@ class History:
         return str(self.version(text).previous)
 
     def changed(self, steps: Mapping[str, Any]) -> Versioned:
-        """Another value from each of these versions on; absent before the first."""
+        """A new value from each of these versions on; absent before the first."""
         known = {self._start(text): value for text, value in steps.items()}
         first = min(known, default=None)
         return Versioned({BEGINNING if start == first == self.min else start: known[start] for start in known})

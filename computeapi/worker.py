@@ -1,4 +1,4 @@
-"""`computeapi worker`: a process that does what requests leave to be done, and answers none itself."""
+"""`computeapi worker`: a process that runs tasks and answers no requests."""
 
 from oslo_config import cfg
 
@@ -9,12 +9,12 @@ from computeapi.main import Service
 from computeapi.observers.worker import told
 from computeapi.startup import Startup
 
-# The threads that keep leases and hosts alive ask the database, too.
+# The threads that renew leases and report hosts use the database, too.
 BESIDE_WORKERS = 2
 
 
 def run(conf: cfg.ConfigOpts) -> None:
-    """Work until SIGTERM or SIGINT; what is under way then is done first."""
+    """Work until SIGTERM or SIGINT; tasks in progress are finished first."""
     log.start(conf)
     pool_size = max(conf.database.max_pool_size, conf.workers + BESIDE_WORKERS)
     service = Service(conf, store_of(conf, pool_size=pool_size), binary='computeapi-worker')

@@ -1,16 +1,16 @@
-"""The compute API as a WSGI application, for any server that runs one:
+"""The compute API as a WSGI application, for any WSGI server:
 
     uwsgi --ini etc/computeapi/uwsgi.ini
     gunicorn --workers 4 --threads 8 computeapi.wsgi:application
     WSGIScriptAlias /compute .../computeapi/wsgi.py            (mod_wsgi)
 
-`computeapi.wsgi:metadata` is what guests ask, by way of a proxy such as neutron-metadata-agent.
+`computeapi.wsgi:metadata` serves the metadata of guests, behind a proxy such as neutron-metadata-agent.
 
-Both are set up by the files that OS_COMPUTEAPI_CONFIG_FILES names (separated by `;`), or else by
-/etc/computeapi/computeapi.conf, and by OS_<GROUP>__<OPTION> in the environment.
+Both read the config files that OS_COMPUTEAPI_CONFIG_FILES names (separated by `;`), by default
+/etc/computeapi/computeapi.conf, and OS_<GROUP>__<OPTION> in the environment.
 
-Each process of the server has [DEFAULT]workers from its beginning on, though nobody asks it for anything; none, with
-OS_DEFAULT__WORKERS=0, where `computeapi worker` runs beside it, and with COMPUTEAPI_APP=metadata.
+Each process of the server starts [DEFAULT]workers workers when it begins, even before the first request. Set
+OS_DEFAULT__WORKERS=0 where `computeapi worker` runs alongside; COMPUTEAPI_APP=metadata implies it.
 """
 
 import atexit
@@ -29,13 +29,13 @@ from computeapi.startup import Startup
 from computeapi.web import faults
 from computeapi.web.filters import WSGIApp
 
-# How long after it loaded this module a server may take to fork the processes that serve, and those to become what
-# they are to be, such as another user.
+# How long after loading this module a server may take to fork its serving processes and to set them up, e.g. to switch
+# them to another user.
 SETTLING_SECONDS = 1.0
 
 
 class ServingProcess:
-    """The service of this process, made after the last fork: neither connections nor threads survive one."""
+    """The service of this process, created after the last fork because connections and threads do not survive one."""
 
     def __init__(self, conf: cfg.ConfigOpts):
         self.conf = conf
@@ -73,12 +73,13 @@ class ServingProcess:
         if self.startup is not None:
             self.startup.stop()
 
-    # A server that forks after it loaded this module is told of by itself (uwsgi), or by Python.
+    # Fork hooks: uwsgi calls its own; other servers are covered by os.register_at_fork.
 
     def begin_with_uwsgi(self, uwsgi: Any) -> None:
-        """uwsgi calls one function after each fork; there may be one already. With lazy-apps the fork was before.
+        """Start the timer after the fork. uwsgi calls a single post-fork function, so one that is already set is kept.
 
-        Until that function returns the process does not hear that it shall end, and uwsgi would wait for it for ever.
+        With lazy-apps the fork has already happened. The hook must return quickly: until it does, the process does not
+        notice a request to stop, and uwsgi would wait for it forever.
         """
         if uwsgi.worker_id():
             self.timer.start()
@@ -93,7 +94,7 @@ class ServingProcess:
         uwsgi.post_fork_hook = begin
 
     def begin_soon(self) -> None:
-        """Unless this process forks before, and so is not one that serves."""
+        """Begin unless this process forks first, in which case it is not one that serves."""
         os.register_at_fork(before=self.no_longer_begin, after_in_child=self.begin_in_child)
         self.timer.start()
 
@@ -123,7 +124,7 @@ class Application:
 
 conf = config.load(config.standard_files())
 if os.environ.get('COMPUTEAPI_APP') == 'metadata':
-    # Who answers guests leaves the work to others.
+    # The metadata app runs no workers; other processes do the work.
     conf.set_override('workers', 0)
 process = ServingProcess(conf)
 application = Application(process, 'compute')

@@ -1,4 +1,4 @@
-"""What the bus can ask of this agent: what the driver of its own host can do, and nothing else."""
+"""The calls that this agent accepts from the bus: operations of the driver on its own host, and nothing else."""
 
 import logging
 import uuid
@@ -32,14 +32,14 @@ from computeapi.errors import Error, NeighbourAway, NotSupported
 
 LOG = logging.getLogger(__name__)
 AGAIN_SECONDS = 2.0
-"""When to come again for what waits for another service."""
+"""When to retry an operation that waits for another service."""
 
 
 class AgentEndpoint:
-    """Its public methods are what can be called. They answer JSON, also when something goes wrong.
+    """Its public methods can be called. They always answer JSON, also for errors.
 
-    neighbour_timeout: seconds for which work waits here for a service that is away.
-    key: with which all must be signed that is to be done; None: whoever says it.
+    neighbour_timeout: the seconds for which an operation waits for a service that is away.
+    key: the key with which calls must be signed; None: all callers are trusted.
     """
 
     def __init__(
@@ -57,21 +57,21 @@ class AgentEndpoint:
         self._streams = Streams()
 
     def tell(self, context: Mapping[str, Any], call: Mapping[str, Any], **unknown: Any) -> Any:
-        """Do what a Call says."""
+        """Execute a Call."""
         if not is_signed(self._key, 'tell', {'call': call, **unknown}):
             claim = call.get('claim')
             return ANSWER.write(self._unbelieved(waits=isinstance(claim, Mapping) and claim.get('waits') is True))
         return ANSWER.write(self._answer(call))
 
     def piece(self, context: Mapping[str, Any], host: str, stream: str, number: int, **unknown: Any) -> Any:
-        """The piece of that number of an image, the last one once more or the next; an empty one after the last."""
+        """The piece of an image with that number: the last one again or the next; an empty one after the last."""
         if not is_signed(self._key, 'piece', {'host': host, 'stream': stream, 'number': number, **unknown}):
             return ANSWER.write(self._unbelieved(waits=False))
         if host != self._host:
             return ANSWER.write(self._not_mine(host))
         data = self._streams.piece(stream, number)
         if data is None:
-            # Whoever came too late begins anew.
+            # A caller that came too late starts again.
             return ANSWER.write(AgentAnswer(AnswerKind.NOT_YET, seconds=1.0))
         return ANSWER.write(AgentAnswer(AnswerKind.DONE, PIECE.write(data)))
 
@@ -88,7 +88,7 @@ class AgentEndpoint:
             words = signature(call.operation)
             arguments = words.read(call.arguments)
             if 'server' in arguments:
-                # Its id becomes the name of a file.
+                # The ID becomes a file name.
                 uuid.UUID(arguments['server'].uuid)
         except UNREADABLE as error:
             LOG.warning('A call could not be decoded: %s', error)
@@ -98,7 +98,7 @@ class AgentEndpoint:
         return self._outcome(call, words, self._driver, arguments)
 
     def _unbelieved(self, *, waits: bool) -> AgentAnswer:
-        """Who should be believed, and has another key or another time until somebody sees to it, can come again."""
+        """Callers that can wait may retry, so that a wrong key or clock can be fixed meanwhile; others fail."""
         LOG.warning('A call is rejected: it is not signed with the key of host %s, or not recently', self._host)
         kind = AnswerKind.NOT_YET if waits else AnswerKind.FAILED
         text = f'The agent of host {self._host} does not know who says it.'

@@ -1,4 +1,4 @@
-"""The gate to the consoles of this host: one port, on which a proxy says the word that it was given for a console."""
+"""The gate to the consoles of this host: one port, on which a proxy first sends the secret word for a console."""
 
 import logging
 import secrets
@@ -15,20 +15,20 @@ from computeapi.listening import listening_at
 
 LOG = logging.getLogger(__name__)
 WORD_SECONDS = 10.0
-# A word opens the gate for as long; a console that is open by then stays so.
+# How long a word is valid; a console that is open by then stays open.
 VALID_SECONDS = 3600.0
 MOST_WORDS = 4096
-# Who asks for one console again and again takes no words from others, and no memory: each is kept with its server.
+# Repeated requests for one console must not displace the words of others, nor use up memory: each holds its server.
 MOST_WORDS_OF_ONE = 16
 MOST_CONNECTIONS = 256
-# How long nobody is let in where the machine has no room for one more.
+# How long the gate pauses if the machine has no resources for another connection.
 REST_SECONDS = 0.5
 LONGEST_WORD = 64
 BLOCK = 65536
 
 
 class Way(NamedTuple):
-    """To a console, open until then."""
+    """The route to a console, valid until then."""
 
     server: Server
     protocol: str
@@ -37,9 +37,9 @@ class Way(NamedTuple):
 
 
 class ConsoleGate:
-    """Where all consoles of a driver are said to be.
+    """The address of all consoles of a driver, for callers elsewhere.
 
-    address, port: where it listens (0: any that is free), and proxies find it.
+    address, port: where it listens (port 0: any free one), and where proxies connect to.
     """
 
     def __init__(self, driver: Hypervisor, address: str, port: int):
@@ -56,7 +56,7 @@ class ConsoleGate:
         self.listener.close()
 
     def guarded(self, server: Server, protocol: str, console: Console) -> Console:
-        """The way to a console that the driver has, as a proxy on another machine goes it."""
+        """The address of a console of the driver for proxies on other machines."""
         if protocol not in PROTOCOLS:
             return console
         word, now = secrets.token_hex(LONGEST_WORD // 2), time.monotonic()
@@ -77,7 +77,7 @@ class ConsoleGate:
                 connection, _ = self.listener.accept()
             except OSError as error:
                 if self.listener.fileno() < 0:
-                    # It was closed.
+                    # The gate was closed.
                     return
                 LOG.warning('Consoles cannot be opened for a moment: %s', error)
                 time.sleep(REST_SECONDS)
@@ -108,7 +108,7 @@ class ConsoleGate:
             self.places.release()
 
     def _lead(self, outside: socket.socket, way: Way) -> None:
-        """Let whoever is outside and the console hear each other, until either has had enough."""
+        """Connect the client and the console, until either side closes."""
         try:
             inside = self.driver.connect(way.server, way.protocol, way.console)
         except Error as error:
@@ -124,7 +124,7 @@ class ConsoleGate:
             back.join()
 
     def _way(self, outside: socket.socket) -> Way | None:
-        """What the word opens that the other side says first."""
+        """The route for the word that the other side sends first."""
         said, deadline = b'', time.monotonic() + WORD_SECONDS
         while not said.endswith(END):
             outside.settimeout(max(0.01, deadline - time.monotonic()))
@@ -138,7 +138,7 @@ class ConsoleGate:
 
 
 def _pass_on(source: socket.socket, target: socket.socket) -> None:
-    """All that comes, until either side has had enough; then the other one is told so."""
+    """Forward data until either side closes; then shut both down."""
     try:
         while block := source.recv(BLOCK):
             target.sendall(block)

@@ -1,4 +1,4 @@
-"""One thing after the other is done with a server, and with many servers at once; who asks need not wait for it."""
+"""Runs operations one at a time for each server, and for many servers in parallel; callers need not wait for them."""
 
 import logging
 import threading
@@ -11,19 +11,19 @@ from computeapi.backends.hypervisor.remote.calls import HARMLESS, REPEATABLE, Ag
 
 LOG = logging.getLogger(__name__)
 Work = Callable[[], AgentAnswer]
-"""Does it; what goes wrong is an answer, too."""
+"""Performs the operation; errors are answers, too."""
 
 
 @dataclass
 class Errand:
-    """What is being done with a server, or was done and nobody has heard of it yet. identity: of the call."""
+    """An operation on a server that is in progress, or whose result was not fetched yet. identity: that of the call."""
 
     identity: str
     answer: Future[AgentAnswer]
 
 
 class Lanes:
-    """What is told again while it is under way is not begun again; what is told again when it was done, neither."""
+    """A call that is repeated while its operation is in progress, or after it is done, does not start it again."""
 
     def __init__(self, memory: Memory, threads: int):
         self.memory, self.lock = memory, threading.Lock()
@@ -46,7 +46,7 @@ class Lanes:
         return self._outcome(server_id, errand, identity, call.patience)
 
     def _refusal(self, server_id: str, call: Call) -> AgentAnswer | None:
-        """For whoever has lost his claim on the server; that of who has not is the newest from now on."""
+        """The refusal for a caller that has lost its claim on the server; otherwise its claim is now the newest."""
         known, token = self.memory.of(server_id), call.claim.token
         if token and token < known.token:
             return AgentAnswer(AnswerKind.OUTDATED, text=f'Claim {token} on {server_id} is not the newest.')
@@ -61,7 +61,7 @@ class Lanes:
         except TimeoutError:
             return AgentAnswer(AnswerKind.UNDER_WAY)
         if errand.identity != identity:
-            # Now it is the caller's turn, who comes again.
+            # Now it is the caller's turn, and it will call again.
             return AgentAnswer(AnswerKind.UNDER_WAY)
         with self.lock:
             if self.errands.get(server_id) is errand:
@@ -80,5 +80,5 @@ class Lanes:
         return answer
 
     def close(self) -> None:
-        """Begin nothing more; what is under way is told again when there is another agent."""
+        """Start nothing more; callers repeat operations in progress when a new agent has started."""
         self.pool.shutdown(wait=False, cancel_futures=True)

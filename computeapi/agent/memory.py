@@ -1,4 +1,4 @@
-"""What an agent remembers of each server, so that it knows it after it was killed: a file for each."""
+"""What an agent must remember of each server after it was killed, in one file per server."""
 
 import contextlib
 import json
@@ -17,18 +17,17 @@ from computeapi.backends.hypervisor.remote.codec import codec
 from computeapi.backends.whole_files import write
 
 LOG = logging.getLogger(__name__)
-# After so long nobody comes back who had a claim on a server that nobody has touched since.
+# A claim on a server that was not touched for this long will not be used again.
 FORGOTTEN_SECONDS = 14 * 24 * 3600
 BOOT = Path('/proc/sys/kernel/random/boot_id')
 
 
 @dataclass
 class Recollection:
-    """Of one server.
+    """The memory of one server.
 
-    token: the newest claim on it that was seen.  did: what was done last, by its identity, and what it returned; what
-    was done before the machine was switched on is not so any more.  work: whose steps these are, each with the moment
-    when it came to it first.
+    token: the newest claim seen.  did: the identity of the last operation, with its result in `value`; forgotten after
+    a boot of the machine.  work: the work that the steps belong to.  steps: when it first reached each step.
     """
 
     token: int = 0
@@ -39,7 +38,7 @@ class Recollection:
     steps: dict[str, datetime] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # One at a time writes it down, and it is no part of what is written.
+        # Only one thread writes at a time; the lock itself is not written.
         self.writing = threading.Lock()
 
 
@@ -47,10 +46,9 @@ CODEC = codec(Recollection)
 
 
 class Memory:
-    """A directory of recollections. Whoever does something with a server changes what is known of it, and nobody else
-    but for the token.
+    """A directory of recollections. Only the operation that runs for a server changes its own, except for the token.
 
-    held: of those with which something is done just now.
+    held: the recollections of servers with an operation in progress.
     """
 
     def __init__(self, directory: Path, clock: Callable[[], datetime] = lambda: datetime.now(UTC)):
@@ -61,7 +59,7 @@ class Memory:
         self.unwritten: dict[str, Recollection] = {}
 
     def of(self, server_id: str) -> Recollection:
-        """What is known of a server; ValueError for what is no UUID, and may be a path."""
+        """The recollection of a server; ValueError if the ID is not a UUID, because it might be a path."""
         with self.lock:
             known = self.held.get(server_id)
             if known is None:
@@ -69,8 +67,8 @@ class Memory:
             return known
 
     def keep(self, server_id: str) -> None:
-        """Write down what `of` has given and somebody has changed. Where there is no room for it, it is known as long
-        as this process lives, so that servers can be deleted to make room."""
+        """Write the recollection that `of` returned and the caller changed. If that fails, e.g. on a full disk, it is
+        kept in memory for the life of this process, so that servers can be deleted to make room."""
         path, known = self._path(server_id), self.of(server_id)
         with known.writing:
             try:
@@ -81,7 +79,7 @@ class Memory:
                 LOG.warning('The work on server %s could not be recorded: %s', server_id, error)
 
     def passed(self, server_id: str, work: str, step: str) -> float:
-        """How many seconds ago that piece of work on a server came to this step first."""
+        """The seconds since that work on a server first reached this step."""
         known, now = self.of(server_id), self.clock()
         if known.work != work:
             known.work, known.steps = work, {}
@@ -91,7 +89,7 @@ class Memory:
         return (now - known.steps[step]).total_seconds()
 
     def forget(self) -> None:
-        """Remove what is so old that nobody needs it."""
+        """Remove files that are too old to be needed."""
         before = time.time() - FORGOTTEN_SECONDS
         for path in self.directory.glob('*.json'):
             with self.lock, contextlib.suppress(FileNotFoundError):

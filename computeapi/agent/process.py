@@ -1,4 +1,4 @@
-"""`computeapi agent`: a process that drives the hypervisor of one machine, as workers tell it over the bus."""
+"""`computeapi agent`: a process that drives the hypervisor of one machine, as workers request over the bus."""
 
 import logging
 import re
@@ -25,14 +25,14 @@ from computeapi.main import Service
 
 LOG = logging.getLogger(__name__)
 REMOTE = 'remote'
-# How many calls are answered at a time: most of them wait for an errand.
+# The number of calls that are answered at a time; most of them wait for an operation.
 CALLS = 64
 DAY = 24 * 3600
 HOST_NAME = re.compile(r'[A-Za-z0-9][A-Za-z0-9._-]{0,200}')
 
 
 class AgentProcess:
-    """All that an agent is made of; cfg.Error, OSError."""
+    """All the parts of an agent; raises cfg.Error, OSError."""
 
     def __init__(self, conf: cfg.ConfigOpts):
         options = conf.agent
@@ -54,7 +54,7 @@ class AgentProcess:
         self.endpoint = AgentEndpoint(*known, conf.neighbour_timeout, options.key)
         self.reporter = Reporter(self.bus, self.host, self.driver, options.key)
         self.beat = Periodic('report', self.reporter.tell, conf.report_interval)
-        # It may take longer than a host may be unheard.
+        # It may take longer than a host may go without a report.
         self.care = Periodic('upkeep', self.driver.upkeep, conf.report_interval)
         self.tidying = Periodic('memory', self.memory.forget, DAY)
 
@@ -62,14 +62,14 @@ class AgentProcess:
         self.tidying.alarm.set()
         self.tidying.start()
         self.gate.start()
-        # What is told may be told from the first report on.
+        # Calls may come from the first report on.
         self.bus.serve(topic_of(self.host), self.endpoint, CALLS)
         for each in (self.beat, self.care):
             each.alarm.set()
             each.start()
 
     def stop(self) -> None:
-        """What is under way is told again when there is another agent."""
+        """Stop; callers repeat operations in progress when a new agent has started."""
         for each in (self.beat, self.care, self.tidying):
             each.stop(patience=0)
         self.bus.close()
@@ -79,7 +79,7 @@ class AgentProcess:
 
 
 def check(conf: cfg.ConfigOpts, host: str) -> None:
-    """cfg.ConfigFileValueError for what is no agent's configuration."""
+    """cfg.ConfigFileValueError for a configuration that is not valid for an agent."""
     if conf.hypervisor.backend == REMOTE:
         raise cfg.ConfigFileValueError(
             '[hypervisor]backend: an agent must drive a hypervisor itself, not another agent'
@@ -91,12 +91,12 @@ def check(conf: cfg.ConfigOpts, host: str) -> None:
     if neighbours.are_among(conf, *neighbours.ASKED_BY_HOSTS):
         from computeapi.backends.neighbour import SERVICE_USER, own_auth
 
-        # There are no callers here: whatever is asked for is asked for as this user.
+        # There are no callers here: all requests to other services are sent as this user.
         own_auth(conf, SERVICE_USER)
 
 
 def own_store(state: Path) -> Store:
-    """For drivers that keep something: the simulated one keeps its machines. Nobody else uses it."""
+    """A store for drivers that need one: the simulated driver keeps its machines there. It is not shared."""
     store = Store(f'sqlite:///{state / "driver.db"}')
     schema.create(store)
     return store

@@ -1,4 +1,4 @@
-"""How an agent tells the workers that its host is up, and what is on it."""
+"""How an agent reports to the workers that its host is up, and what is on it."""
 
 import logging
 import os
@@ -14,14 +14,14 @@ from computeapi.backends.hypervisor.remote.signing import sign
 from computeapi.bus import Bus, Unanswered, Unheard
 
 LOG = logging.getLogger(__name__)
-# A worker that is there answers at once; one that is not yet is asked again soon.
+# Workers answer at once; if none is there yet, the report is repeated soon.
 REPORT_SECONDS = 3.0
 NOT_HERE = frozenset({Capability.HOST_POWER})
-"""What a machine cannot do to itself."""
+"""The capabilities that a machine does not have for itself."""
 
 
 class Reporter:
-    """Reports one host, until it is stopped with its process."""
+    """Reports one host, until its process stops."""
 
     def __init__(self, bus: Bus, host: str, driver: Hypervisor, key: str | None = None):
         self.bus, self.host, self.driver, self.key = bus, host, driver, key
@@ -29,7 +29,7 @@ class Reporter:
         self.id = str(uuid.uuid4())
 
     def tell(self) -> None:
-        """What goes wrong is logged when it begins."""
+        """Send one report; errors are logged when they begin."""
         try:
             said = sign(self.key, 'report', {'report': REPORT.write(self.made())})
             found = self.bus.call(CONTROL, 'report', REPORT_SECONDS, **said)
@@ -44,7 +44,7 @@ class Reporter:
         if self.arriving and not self.compared:
             self.compare(expected.servers, expected.moving)
             self.compared = True
-        # Whoever removes what has no business here may be killed meanwhile.
+        # Report as starting until nothing is left to remove: the worker that removes it may be killed.
         self.arriving = bool(expected.leaving)
 
     def go_unheard(self, why: str) -> None:
@@ -53,7 +53,7 @@ class Reporter:
         self.answered = False
 
     def made(self) -> Report:
-        """What is to be said now."""
+        """The current report."""
         [host] = [each for each in self.driver.hosts() if each.name == self.host]
         report = Report(
             host=host,
@@ -70,7 +70,7 @@ class Reporter:
         return sorted(server_id for server_id, host in self.driver.machines() if host == self.host)
 
     def compare(self, expected: Collection[str], moving: Collection[str]) -> None:
-        """Tell operators where what is here is not what should be."""
+        """Log differences between the machines found here and the expected ones, for operators."""
         found = set(self.machines())
         LOG.info('%d virtual machines are on host %s, %d are expected', len(found), self.host, len(expected))
         for server_id in sorted(found.difference(expected, moving)):

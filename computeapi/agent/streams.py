@@ -1,4 +1,4 @@
-"""Images of servers on their way: a worker fetches one piece after the other."""
+"""Snapshot images in transfer: a worker fetches them piece by piece."""
 
 import threading
 import time
@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 
 from computeapi.backends.hypervisor.remote.calls import chunks
 
-# Whoever does not come for the next piece in this time has gone.
+# A worker that does not fetch the next piece within this time is gone.
 LONGEST_PAUSE_SECONDS = 120.0
-# So many are kept at a time: the one that was not asked for longest makes room.
+# The maximum number of streams; the one that was idle longest makes room.
 MOST = 16
 
 
 @dataclass
 class Stream:
-    """number: of the piece that was handed out last."""
+    """number: that of the last piece handed out."""
 
     pieces: Iterator[bytes]
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -37,7 +37,7 @@ class Streams:
         self.lock, self.kept = threading.Lock(), dict[str, Stream]()
 
     def add(self, blocks: Iterator[bytes]) -> str:
-        """The name of a new stream."""
+        """Add a stream; returns its name."""
         name = str(uuid.uuid4())
         with self.lock:
             now = time.monotonic()
@@ -49,7 +49,7 @@ class Streams:
         return name
 
     def piece(self, name: str, number: int) -> bytes | None:
-        """The next piece, or the last one once more: b'' after the end. None: there is no such stream, or piece."""
+        """The next piece, or the last one again: b'' after the end. None if there is no such stream or piece."""
         with self.lock:
             stream = self.kept.get(name)
         return None if stream is None else stream.piece(number)

@@ -1,4 +1,4 @@
-"""/os-aggregates: groups of hosts that an administrator makes."""
+"""/os-aggregates: host aggregates."""
 
 import functools
 from typing import Any
@@ -77,7 +77,7 @@ AGGREGATE = View(
 )
 ONE = {'aggregate': AGGREGATE}
 change = functools.partial(action, response=ONE, status=200, errors=(409,))
-"""An action that answers with the aggregate as it has become."""
+"""An action that returns the changed aggregate."""
 
 
 class Aggregates(ComputeController):

@@ -1,4 +1,4 @@
-"""/os-fixed-ips: the addresses of networks, until 2.35."""
+"""/os-fixed-ips: fixed IPs, until 2.35."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""/flavors: the sizes that servers come in."""
+"""/flavors: flavors, their access and their extra specs."""
 
 import functools
 from collections.abc import Mapping
@@ -270,7 +270,7 @@ class FlavorExtraSpecs(ComputeController):
         self.cloud.flavors.delete_extra_spec(req.context, flavor_id, id)
 
     def save(self, req: Request, flavor_id: str, specs: Mapping[str, Any]) -> dict[str, Any]:
-        """Keep extra specs, as text; the answer repeats what was sent."""
+        """Store extra specs as text; the response repeats them as they were sent."""
         if req.behaviour.validated:
             extra_specs.validate(specs)
         texts = {key: str(value) for key, value in specs.items()}
@@ -279,14 +279,14 @@ class FlavorExtraSpecs(ComputeController):
 
 
 def factor(value: Any) -> float:
-    """The number; 0 as text has come past the schema, which knows numbers only."""
+    """The number; a zero as text has passed the schema, which only checks numbers."""
     if float(value) <= 0:
         raise Invalid(f"Invalid input received: 'rxtx_factor' argument must be a float between 0 and {MOST_RXTX:g}")
     return float(value)
 
 
 def filters(req: Request) -> dict[str, Any]:
-    """The filters of a list in the words of the service."""
+    """The filters of a list, by the service's names."""
     found = {
         'min_memory_mb': number(req, 'minRam'),
         'min_root_gb': number(req, 'minDisk'),
@@ -297,7 +297,7 @@ def filters(req: Request) -> dict[str, Any]:
 
 
 def number(req: Request, name: str) -> int:
-    """The least that is asked for; beyond what any flavor can have one bound is like another."""
+    """The requested minimum, limited to a range beyond which no flavor can be."""
     text = req.parameter(name, '0')
     try:
         return max(-MOST, min(int(text), MOST))

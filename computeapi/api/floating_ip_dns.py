@@ -1,4 +1,4 @@
-"""/os-floating-ip-dns: domains, and the names in them that stand for addresses, until 2.35."""
+"""/os-floating-ip-dns: DNS domains, and the names in them, until 2.35."""
 
 import ipaddress
 import re
@@ -33,7 +33,7 @@ ENTRY_BODY = whole({'ip': ADDRESS, 'dns_type': one_of('A', 'AAAA')})
 
 
 def dns_name(text: str) -> str:
-    """The name that a path means; clients quote it twice, for its dots."""
+    """The name in a path; clients quote it twice, because of its dots."""
     name = urllib.parse.unquote(text)
     if not DNS_NAME.fullmatch(name):
         raise Invalid(f'Invalid input received: {text[:255]} is no name')

@@ -1,4 +1,4 @@
-"""/os-floating-ips-bulk: the addresses that floating IPs can have, until 2.35."""
+"""/os-floating-ips-bulk: the addresses for floating IPs, until 2.35."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""/os-hosts: the hosts of all services, until 2.42; os-services and os-hypervisors came in its place."""
+"""/os-hosts: the hosts of all services, until 2.42; replaced by os-services and os-hypervisors."""
 
 from collections.abc import Callable
 from typing import Any

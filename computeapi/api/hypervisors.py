@@ -1,4 +1,4 @@
-"""/os-hypervisors: what the compute hosts have and what is taken of it."""
+"""/os-hypervisors: the resources of compute hosts, and their usage."""
 
 import json
 from typing import Any
@@ -51,19 +51,19 @@ SHOW_QUERY = query({'with_servers': WITH_SERVERS}, strict=BY_UUID, single=ONCE)
 
 
 def members(hypervisor: ComputeNode) -> Any:
-    """The servers, if they were asked for."""
+    """The servers, if they were requested."""
     if hypervisor.servers is None:
         return ABSENT
     return [{'uuid': each.uuid, 'name': each.domain_name} for each in hypervisor.servers]
 
 
 def some_members(hypervisor: ComputeNode) -> Any:
-    """The servers, if there are any: what has none looks as if nobody had asked."""
+    """The servers, if there are any: an empty list is omitted, as if they were not requested."""
     return members(hypervisor) or ABSENT
 
 
 def used(name: str, schema: Any = INTEGER) -> Versioned:
-    """A number that is known of the hypervisor until no usage is shown."""
+    """A number that is shown until the version that removes usage."""
     return removed(NO_USAGE, Field(schema, attr(name), needs=(USAGE,)))
 
 
@@ -108,7 +108,7 @@ AMOUNTS = {
     'running_vms': 'usage.servers',
     'current_workload': 'usage.workload',
 }
-"""What hypervisors have and what is taken of it, and where it stands in the record."""
+"""The names of resources and their usage in the API, with their attributes in the record."""
 HYPERVISOR = View(
     BRIEF
     | {
@@ -126,7 +126,7 @@ HYPERVISOR = View(
         ),
     }
     | {name: used(source) for name, source in AMOUNTS.items()}
-    # Disks are not allowed to outgrow their host: what is free now is the least that will be.
+    # Disks cannot outgrow their host, so the least available space is what is free now.
     | {'disk_available_least': used('free_disk_gb', NULLABLE_INTEGER)}
 )
 TOTALS = closed(dict.fromkeys(['count', *AMOUNTS], INTEGER), ['count', *AMOUNTS])
@@ -219,7 +219,7 @@ def needed(req: Request, view: View) -> set[str]:
 
 
 def numbered(id: str) -> str:
-    """The id, which must be a number."""
+    """The ID, which must be a number."""
     if not id.isdecimal():
         raise HypervisorNotFound(id=id)
     return id

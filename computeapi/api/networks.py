@@ -25,7 +25,7 @@ DELETE_FLOATING_IP = Policy('os_compute_api:os-floating-ips:delete', MEMBER_OR_A
 
 # ------------------------------------------------------------------ views
 
-# What networks had when compute kept them by itself; the network service has subnets for it.
+# Attributes of nova-network's networks; in the network service, subnets have taken their place.
 FORMER = ('broadcast', 'cidr', 'cidr_v6', 'dns1', 'dns2', 'gateway', 'gateway_v6', 'netmask', 'netmask_v6')
 FORMER_OF_ADMINISTRATORS = (
     'bridge', 'bridge_interface', 'created_at', 'deleted', 'deleted_at', 'dhcp_server', 'dhcp_start', 'enable_dhcp',
@@ -54,7 +54,7 @@ TENANT_NETWORK = View(
     {
         'id': Field(STRING, attr('id')),
         'label': Field(STRING, attr('name')),
-        # That there is none is said in a word.
+        # The missing value is represented by this word.
         'cidr': Field(STRING, lambda found: 'None'),
     }
 )
@@ -106,7 +106,7 @@ class TenantNetworks(ComputeController):
 
 
 def usable(networks: Networks, context: Context) -> list[Network]:
-    """What the caller can put servers on, and the networks to the outside."""
+    """The networks that the caller can attach servers to, and external networks."""
     both = [*networks.networks(context), *networks.floating_ip_pools(context)]
     return list({each.id: each for each in both}.values())
 

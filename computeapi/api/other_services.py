@@ -1,4 +1,4 @@
-"""What other services ask of compute: /os-server-external-events, /os-assisted-volume-snapshots."""
+"""APIs for other services: /os-server-external-events, /os-assisted-volume-snapshots."""
 
 import json
 from typing import Any
@@ -42,7 +42,7 @@ FACTS = {
 }
 CREATE_BODY = lone('events', array(closed(FACTS, required=['name', 'server_uuid'])) | {'minItems': 1})
 
-# ------------------------------------------------------------------ answers
+# ------------------------------------------------------------------ responses
 
 CODES = {Outcome.ACCEPTED: 200, Outcome.UNTAGGED: 400, Outcome.UNKNOWN: 404, Outcome.HOMELESS: 422}
 TOLD = closed(
@@ -76,7 +76,7 @@ class ServerExternalEvents(ComputeController):
 
 
 def answer(told: dict[str, Any], outcome: Outcome) -> dict[str, Any]:
-    """The event as it was told, with what became of the telling in place of its own status."""
+    """The event as it was sent, with the outcome in place of its own status."""
     return told | {'status': COMPLETED if outcome is Outcome.ACCEPTED else FAILED, 'code': CODES[outcome]}
 
 
@@ -126,7 +126,7 @@ class AssistedVolumeSnapshots(ComputeController):
 
 
 def delete_info(req: Request) -> dict[str, Any]:
-    """What the query string says about the snapshot: an object in JSON that names the volume."""
+    """The parameter of the query: a JSON object that names the volume."""
     text = req.parameter('delete_info')
     if text is None:
         raise Invalid("'delete_info'")

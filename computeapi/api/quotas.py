@@ -1,4 +1,4 @@
-"""/os-quota-sets, /os-quota-class-sets and /limits: how much of the cloud projects, or users in them, may have."""
+"""/os-quota-sets, /os-quota-class-sets and /limits: the quotas of projects, and of users in them."""
 
 from collections.abc import Callable, Mapping
 from operator import itemgetter
@@ -33,7 +33,7 @@ INJECTED = ('injected_files', 'injected_file_content_bytes', 'injected_file_path
 
 
 def each_resource(leaf: Callable[[str], Any], networks_until: str) -> dict[str, Any]:
-    """{resource: leaf(resource)}, as long as the API knows the resource."""
+    """{resource: leaf(resource)}, for the versions at which the API has the resource."""
     return (
         {name: leaf(name) for name in LASTING + GROUPS}
         | {name: removed('2.57', leaf(name)) for name in INJECTED}
@@ -42,7 +42,7 @@ def each_resource(leaf: Callable[[str], Any], networks_until: str) -> dict[str, 
 
 
 def chosen(facts: dict[str, Any]) -> dict[str, int]:
-    """The limits among what a client sent; /v2 may hold other keys."""
+    """The limits that a client sent; requests to /v2 may have other keys."""
     known = {*LASTING, *GROUPS, *INJECTED, *NETWORK}
     return {name: int(value) for name, value in facts.items() if name in known}
 
@@ -53,7 +53,7 @@ NO_NETWORKS = '2.36'
 QUOTA = {'type': ['integer', 'string'], 'pattern': '^-?[0-9]+$', 'minimum': -1, 'maximum': MOST}
 UPDATE_BODY = lone('quota_set', closed(each_resource(lambda name: QUOTA, NO_NETWORKS) | {'force': SPOKEN_BOOLEAN}))
 USER_QUERY = query({'user_id': STRING}, strict='2.75')
-# What is kept must fit.
+# The value is stored, so it must fit its column.
 UPDATE_QUERY = query({'user_id': TEXT}, strict='2.75')
 DEFAULTS_QUERY = query({}, strict=None)
 
@@ -67,7 +67,7 @@ QUOTA_SET_DETAIL = View(ID | each_resource(lambda name: Field(USE, itemgetter(na
 
 
 def use(limit: int, used: int) -> dict[str, int]:
-    """A limit and its use; nothing is reserved ahead of being used."""
+    """A limit and its use; nothing is ever reserved in advance."""
     return {'limit': limit, 'in_use': used, 'reserved': 0}
 
 
@@ -122,7 +122,7 @@ def user_of(req: Request) -> str | None:
     return req.parameter('user_id') or None
 
 
-# ------------------------------------------------------------------ classes
+# ------------------------------------------------------------------ quota classes
 
 GROUPS_NO_NETWORKS = '2.50'
 UPDATE_CLASS_BODY = lone('quota_class_set', closed(each_resource(lambda name: QUOTA, GROUPS_NO_NETWORKS)))
@@ -188,7 +188,7 @@ ABSOLUTE = View(
         'totalSecurityGroupsUsed': removed(NO_NETWORKS, used('security_groups')),
     }
 )
-# How often clients may ask is not limited here, and the list of such limits is empty.
+# There are no rate limits here, so their list is empty.
 LIMITS = whole({'absolute': ABSOLUTE, 'rate': {'type': 'array', 'maxItems': 0}})
 
 

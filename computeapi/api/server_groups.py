@@ -1,4 +1,4 @@
-"""/os-server-groups: servers that are to share a host, or not to."""
+"""/os-server-groups: groups of servers with affinity or anti-affinity policies."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""/os-services: the services that make up the cloud."""
+"""/os-services: the services of the cloud."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ UPDATE_BODY = changed(
         ),
     }
 )
-# The older form names an action in the path; of the service it shows what the action is about.
+# The older format names an action in the path; the response shows the attributes that the action is about.
 SHOWN_AFTER = {
     'enable': ('status',),
     'disable': ('status',),
@@ -146,7 +146,7 @@ class Services(ComputeController):
     @api_version(BY_UUID)
     def update(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Disable or enable a service, or force it down, by its UUID."""
-        # What is no UUID is refused whoever asks.
+        # A malformed UUID is refused before the caller's rights are checked.
         uuid_id(id)
         req.check(UPDATE)
         status = self.cloud.services.get(id)
@@ -155,7 +155,7 @@ class Services(ComputeController):
             raise Invalid("Specifying 'disabled_reason' with status 'enabled' is invalid.")
         if wanted is None and 'forced_down' not in body:
             raise Invalid("No updates were requested. Fields 'status' or 'forced_down' should be specified.")
-        # What may be refused comes first, so that nothing is changed then.
+        # The change that may be refused comes first, so that nothing is changed in that case.
         if 'forced_down' in body:
             status = self.cloud.services.force_down(status.service, spoken(body['forced_down']))
         if wanted == 'enabled':
@@ -177,7 +177,7 @@ class Services(ComputeController):
 
 
 def check_action(action: str, body: Any) -> None:
-    """Invalid where the body lacks what the action is about."""
+    """Invalid if the body lacks what the action needs."""
     if action == 'disable-log-reason' and not body.get('disabled_reason'):
         raise Invalid('Missing disabled reason field')
     if action == 'force-down' and 'forced_down' not in body:

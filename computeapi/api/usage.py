@@ -1,4 +1,4 @@
-"""/os-simple-tenant-usage: what projects used in a time; /os-instance_usage_audit_log: which hosts have audited it."""
+"""/os-simple-tenant-usage: the usage of projects in a period; /os-instance_usage_audit_log: its audits by hosts."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -91,9 +91,9 @@ class SimpleTenantUsage(ComputeController):
         return {'tenant_usage': shown} | ({'tenant_usage_links': links} if links else {})
 
     def usage(self, req: Request, **project: str) -> tuple[list[ProjectUsage], list[dict[str, str]]]:
-        """What the servers on a page used, and the link to the next page.
+        """The usage of the servers on a page, and the link to the next page.
 
-        Where there are no pages the first servers are counted, as many as a page may have.
+        At versions without pages, only the first servers are counted, as many as fit on a page.
         """
         most = self.cloud.max_limit
         page = pages.asked(req, most)
@@ -106,12 +106,12 @@ class SimpleTenantUsage(ComputeController):
 
 
 def first(req: Request, name: str) -> str | None:
-    """Of several values of a parameter the first one that is not empty counts here, unlike elsewhere."""
+    """Unlike elsewhere, the first value of a repeated parameter that is not empty counts here."""
     return next(filter(None, req.query.get(name, ())), None)
 
 
 def moment_of(req: Request, name: str) -> datetime | None:
-    """None where the parameter is missing or empty; Invalid when it is in no form that this resource reads."""
+    """None if the parameter is missing or empty; Invalid if it has none of the formats that this resource accepts."""
     text = first(req, name)
     found = moment(text, FORMATS) if text else None
     if text and found is None:
@@ -137,7 +137,7 @@ def overall(audit: Audit) -> str:
     return f'0 of {hosts(audit)} hosts done. 0 errors.' if hosts(audit) else 'ALL hosts done. 0 errors.'
 
 
-# Of hosts that have audited, and of what they found, there is nothing to tell: see compute.usage_audits.
+# Hosts run no audits here, so there are no results: see compute.usage_audits.
 NONE = Field({'const': 0}, lambda audit: 0)
 AUDIT = View(
     {

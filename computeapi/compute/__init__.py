@@ -1,1 +1,1 @@
-"""What the cloud does: servers and their life, flavors, quotas, scheduling.  No HTTP, no versions."""
+"""The domain of compute: servers and their life cycle, flavors, quotas, scheduling. No HTTP, no versions."""

@@ -1,4 +1,4 @@
-"""Host aggregates: groups of hosts with metadata that zones and the scheduler go by."""
+"""Host aggregates: groups of hosts with metadata, used for availability zones and by the scheduler."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -41,14 +41,14 @@ class AggregateManager:
 
     @contextmanager
     def _alone(self) -> Iterator[sa.Connection]:
-        """A transaction in which nobody else changes an aggregate: what zone a host is in, all of them say."""
+        """A transaction in which nobody else changes aggregates, because the zone of a host depends on all of them."""
         with self.store.write() as connection:
             rows.lock(connection)
             yield connection
 
     @contextmanager
     def _changing(self, aggregate_id: int) -> Iterator[tuple[sa.Connection, Aggregate]]:
-        """The same, with the aggregate that is to change."""
+        """The same, with the aggregate to change."""
         with self._alone() as connection:
             yield connection, self._get(connection, aggregate_id)
 
@@ -72,14 +72,14 @@ class AggregateManager:
             return self._dated(updated) if 'metadata' in values else updated
 
     def set_metadata(self, aggregate_id: int, metadata: Mapping[str, str | None]) -> Aggregate:
-        """Add to the metadata; None takes a key away."""
+        """Update the metadata; None removes a key."""
         with self._changing(aggregate_id) as (connection, aggregate):
             merged = _merged(connection, aggregate, metadata, 'update metadata of')
             rows.update(connection, aggregate_id, {'metadata': merged})
             return self._dated(self._get(connection, aggregate_id))
 
     def _dated(self, aggregate: Aggregate) -> Aggregate:
-        """The answer tells the moment of a change of metadata, and nothing else does; that of a new name is kept."""
+        """A change of metadata sets updated_at in its answer only; a new name also stores it."""
         return replace(aggregate, updated_at=self.clock())
 
     def delete(self, aggregate_id: int) -> None:
@@ -112,7 +112,7 @@ class AggregateManager:
             return self._get(connection, aggregate_id)
 
     def cache_images(self, context: Context, aggregate_id: int, image_ids: list[str]) -> None:
-        """Have images ready on the hosts of the aggregate. The simulated hosts copy nothing and are always ready."""
+        """Cache images on the hosts of the aggregate. The simulated hosts copy nothing and are always ready."""
         self.get(aggregate_id)
         known = self.images.get_many(context, image_ids)
         for image_id in image_ids:
@@ -123,7 +123,7 @@ class AggregateManager:
 def _merged(
     connection: sa.Connection, aggregate: Aggregate, changes: Mapping[str, str | None], what: str
 ) -> dict[str, str]:
-    """The metadata with these changes; Invalid, in the words of *what*, for a zone that it cannot get."""
+    """The metadata with these changes; Invalid, with *what* in its message, for a zone that is not allowed."""
     if ZONE in changes and (reason := _zone_problem(connection, aggregate, changes[ZONE])):
         raise Invalid(f'Cannot {what} aggregate {aggregate.id}. Reason: {reason}')
     merged = {**aggregate.metadata, **changes}
@@ -134,7 +134,7 @@ def _merged(
 
 
 def _zone_problem(connection: sa.Connection, aggregate: Aggregate, zone: str | None) -> str | None:
-    """Why the aggregate cannot be in that zone, if it cannot."""
+    """Why the aggregate cannot be in that zone; None if it can."""
     if not zone:
         return f'Aggregate {aggregate.name} does not support empty named availability zone.'
     if reason := _clash(connection, aggregate, zone, aggregate.hosts):
@@ -145,13 +145,13 @@ def _zone_problem(connection: sa.Connection, aggregate: Aggregate, zone: str | N
 
 
 def _clash(connection: sa.Connection, aggregate: Aggregate, zone: str | None, hosts: list[str]) -> str | None:
-    """Why these hosts cannot be in the zone, if another aggregate puts one of them in another."""
+    """Why these hosts cannot be in the zone, if another aggregate puts one of them in a different zone."""
     others = sorted(_zones_beside(connection, aggregate, hosts) - {zone})
     return f'One or more hosts already in availability zone(s) {others}.' if zone and others else None
 
 
 def _shift(connection: sa.Connection, aggregate: Aggregate, host: str) -> str | None:
-    """Why the host cannot come into the aggregate, or leave it, if servers on it would change their zone."""
+    """Why the host cannot be added or removed, if servers on it would change their zone."""
     zone = aggregate.availability_zone
     if zone is None or zone in _zones_beside(connection, aggregate, [host]):
         return None

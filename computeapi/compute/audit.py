@@ -1,7 +1,7 @@
-"""What no task holds any more, and what was counted wrong: found by looking at the cloud as a whole, and mended.
+"""Consistency checks of the whole cloud: finds what no task holds and counts that are wrong, and repairs them.
 
-All that is begun is written down with the task that ends it, so there should be nothing to find. What there is comes
-from a fault of this service, from a backup that was put back, or from a hand in the database.
+Everything that begins is recorded together with the task that ends it, so nothing should be found. Findings come from
+a bug of this service, from a restored backup, or from manual changes in the database.
 """
 
 import itertools
@@ -27,20 +27,20 @@ from computeapi.errors import Error, NeighbourAway
 from computeapi.states import GOING, TaskState, VMState
 
 LOG = logging.getLogger(__name__)
-# How much of one kind one audit looks at: the next one goes on.
+# How much of one kind one audit checks; the next one continues.
 MOST = 1000
-# For how long other services are asked what a deleted server may have left there.
+# For how long other services are asked for leftovers of a deleted server.
 REMEMBERED = timedelta(days=1)
-# An image that waits this long for its data gets none: whoever makes one writes down first that it does.
+# An image that waits this long for its data will get none: uploads are recorded before they start.
 LONGEST_UPLOAD = timedelta(hours=1)
 
 NOBODY = Context(user_id='', project_id='', user_name='audit').elevated()
 
 
 class Finding(NamedTuple):
-    """What there is, of which server, and what mends it, unless that is for people to decide.
+    """What was found, of which server, and the function that repairs it; None if an administrator has to decide.
 
-    owner: whose it is, if not a server's."""
+    owner: the kind of owner, if it is not a server."""
 
     what: str
     server_id: str
@@ -62,12 +62,12 @@ class CloudAudit:
             yield from look()
 
     def repair(self) -> Iterator[tuple[Finding, bool]]:
-        """Each of them, and whether it is mended; each is logged. What is mended on a living server is left to the
-        workers, as a task of its own."""
+        """Each finding, and whether it was repaired; each is logged. Repairs of existing servers are
+        queued as tasks."""
         yield from self._repaired(list(self.findings()))
 
     def return_agent(self, host: str, machines: Collection[str]) -> None:
-        """Remove what an agent that arrives found on its host of servers that are deleted, or elsewhere, by now."""
+        """Remove the machines that a starting agent found on its host, of servers that are now deleted or elsewhere."""
         list(self._repaired(list(self._strays([(server_id, host) for server_id in machines]))))
 
     def _repaired(self, findings: Iterable[Finding]) -> Iterator[tuple[Finding, bool]]:
@@ -77,7 +77,7 @@ class CloudAudit:
             yield finding, mended
 
     def take_turn(self, is_mine: Callable[[], bool]) -> None:
-        """Repair, if it is for this process to do."""
+        """Repair, if this process is the one that does so for all."""
         if is_mine():
             list(self.repair())
 
@@ -90,11 +90,11 @@ class CloudAudit:
             LOG.exception('The audit could not repair %s', finding)
             return False
         except (NotYet, Outdated):
-            # Somebody is at it.
+            # A task holds it after all.
             return False
         return True
 
-    # ------------------------------------------------------------ what there may be
+    # ------------------------------------------------------------ kinds of findings
 
     def states(self) -> Iterator[Finding]:
         for server_id in self.store.ask(audits.stuck, MOST):
@@ -106,36 +106,36 @@ class CloudAudit:
             yield Finding(f'the claim on {host}', server_id, partial(mend, server_id, host))
 
     def use(self) -> Iterator[Finding]:
-        """What is counted as used of hosts, where it is not what is claimed."""
+        """Hosts whose counted usage differs from the claims on them."""
         for host in self.store.ask(allocations.miscounted, MOST):
             recount = partial(self.store.tell, allocations.count, [host])
             yield Finding('the usage count', host, recount, 'host')
 
     def tags(self) -> Iterator[Finding]:
-        """That were written by a process of an older release."""
+        """Tags without an age, written by a process of an older release."""
         for server_id in self.store.ask(audits.ageless_tags, MOST):
             yield Finding('the age stored with the tags', server_id, partial(self.store.tell, rows.tell_age, server_id))
 
     def machines(self) -> Iterator[Finding]:
-        """On hosts on which the server has no claim."""
+        """Machines on hosts on which the server has no claim."""
         yield from self._strays(list(self.platform.hypervisor.machines()))
 
     def _strays(self, found: Collection[tuple[str, str]]) -> Iterator[Finding]:
-        """Those of these servers and hosts."""
+        """The stray machines among these (server, host) pairs."""
         ids = {server_id for server_id, _ in found}
         with self.store.read() as connection:
             unheld, claimed = audits.unheld(connection, ids), audits.claims_of(connection, ids)
             strangers = ids - audits.known(connection, ids)
         for server_id, host in found:
             if server_id in strangers:
-                # Another cloud's, or of a database that was put back: what is in it may be missed.
+                # It belongs to another cloud, or the database was restored: its data may be needed.
                 yield Finding(f'the machine on {host}', server_id, None, 'an unknown server')
             if server_id in unheld and (server_id, host) not in claimed:
                 mend = self._settle if unheld[server_id] else self._destroy
                 yield Finding(f'the machine on {host}', server_id, partial(mend, server_id, host))
 
     def belongings(self) -> Iterator[Finding]:
-        """Ports and volumes that are still said to be used by servers that went lately."""
+        """Ports and volumes that are still attached to recently deleted servers."""
         gone = self.store.ask(audits.deleted_since, self.platform.clock() - REMEMBERED, MOST)
         if not gone:
             return
@@ -149,7 +149,7 @@ class CloudAudit:
             yield Finding(what, held.server_id or '', partial(volumes.release, NOBODY, held.id))
 
     def images(self) -> Iterator[Finding]:
-        """Of servers, without the data that nobody sends."""
+        """Snapshots of servers whose data nobody uploads."""
         images, before = self.platform.images, self.platform.clock() - LONGEST_UPLOAD
         filters = {'status': ['queued', 'saving'], 'image_type': 'snapshot', 'created_at': ('lt', before)}
         waiting = images.list(NOBODY, filters=filters | {'visibility': 'all'}, limit=MOST)
@@ -160,7 +160,7 @@ class CloudAudit:
                 yield Finding(f'the unfinished image {image_id}', server_id, partial(images.delete, NOBODY, image_id))
 
     def placement(self) -> Iterator[Finding]:
-        """What Placement knows otherwise, of hosts and of who holds what of them."""
+        """Differences in Placement, in hosts and in the allocations on them."""
         mirror = self.platform.mirror
         if mirror is None:
             return
@@ -171,16 +171,16 @@ class CloudAudit:
             LOG.warning('Placement is unavailable: its records are not audited')
 
     def counts(self) -> Iterator[Finding]:
-        """Use of quotas that is not what the rows amount to."""
+        """Quota usage that differs from the rows."""
         for held, amount in itertools.islice(self.store.ask(quota_usages.differences), MOST):
             what = f'the count of {held.resource}, too {"low" if amount > 0 else "high"} by {abs(amount)},'
             owner = quota_usages.OWNERS.get(held.resource, 'project')
             yield Finding(what, held.holder_id or held.user_id, partial(self._count, held), owner)
 
-    # ------------------------------------------------------------ what mends it
+    # ------------------------------------------------------------ repairs
 
     def _go_on(self, server_id: str) -> None:
-        """Delete what was being deleted; anything else has failed."""
+        """Queue a deletion again if one was in progress; anything else has failed."""
         with self.store.write() as connection:
             server = self._free(connection, server_id)
             if server is None or server.task_state is None:
@@ -198,7 +198,7 @@ class CloudAudit:
         self.platform.tasks.wake()
 
     def _settle(self, server_id: str, host: str) -> None:
-        """Let a worker look after what the server has on a host that is not its own."""
+        """Let a worker clean up what the server has on a host that is not its own."""
         with self.store.write() as connection:
             if self._free(connection, server_id) is not None:
                 self._queue(connection, RESET, server_id, {'stray': [host]})
@@ -210,20 +210,21 @@ class CloudAudit:
                 allocations.leave(connection, server_id, [host])
 
     def _count(self, held: Counted) -> None:
-        """Others who mend it wait, and find that it is."""
+        """Recount under the lock: concurrent repairs wait, and find nothing to do."""
         with self.store.write() as connection:
             quotas.lock(connection, held.holder_id or held.user_id)
             quota_usages.count(connection, dict(quota_usages.differences(connection, held)))
 
     def _destroy(self, server_id: str, host: str) -> None:
-        """A deleted server does not come back, but who had work on it before may wake up."""
+        """A deleted server does not come back, but a worker that had a task for it may; the newest claim fences it
+        off."""
         server = self.store.ask(rows.get, server_id, deleted=True)
         if server is not None:
             newest = self.store.ask(tasks.newest_claim, server_id)
             placement.remove_stray(self.platform, server, host, newest)
 
     def _free(self, connection: sa.Connection, server_id: str) -> rows.Server | None:
-        """The server, unless it is gone or somebody is at it."""
+        """The server, unless it is deleted or a task holds it."""
         return rows.get(connection, server_id) if audits.is_unheld(connection, server_id) else None
 
     def _queue(

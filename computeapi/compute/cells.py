@@ -1,4 +1,4 @@
-"""Cells: parts of the cloud, with the hosts in them, that can be out of reach together."""
+"""Cells: parts of the cloud whose hosts become unreachable together."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -12,9 +12,9 @@ REMEMBERED_SECONDS = 1.0
 
 
 class Cells:
-    """Which hosts are out of reach because their cell is down.
+    """Which hosts are unreachable because their cell is down.
 
-    Every request about servers asks, so the answer is remembered for a moment.
+    Every request about servers needs this, so the result is cached for REMEMBERED_SECONDS.
     """
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic):
@@ -22,7 +22,7 @@ class Cells:
         self.until, self.known = clock(), dict[str, str]()
 
     def out_of_reach(self) -> Mapping[str, str]:
-        """By host whose cell is down, that cell."""
+        """{host: cell} for the hosts whose cell is down."""
         if self.clock() >= self.until:
             self.known = self.store.ask(rows.out_of_reach)
             self.until = self.clock() + REMEMBERED_SECONDS
@@ -33,17 +33,17 @@ class Cells:
         return self.store.ask(rows.every)
 
     def check(self, host: str | None) -> None:
-        """CellDown for a host that is out of reach."""
+        """CellDown for an unreachable host."""
         cell = self.out_of_reach().get(host or '')
         if cell is not None:
             raise CellDown(name=cell)
 
     def mark(self, name: str, *, down: bool) -> None:
-        """Say that a cell is down, or that it is back; NotFound."""
+        """Mark a cell as down, or as up again; NotFound."""
         if not self.store.tell(rows.mark, name, down=down):
             raise NotFound(f'There is no cell {name}.')
         self.forget()
 
     def forget(self) -> None:
-        """Look it up again the next time."""
+        """Drop the cached result."""
         self.until = self.clock()

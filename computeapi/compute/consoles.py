@@ -1,4 +1,4 @@
-"""Consoles of servers: the URLs at which proxies offer them, and where a proxy finds what a token is for."""
+"""Consoles of servers: the URLs of their proxies, and the targets of console tokens."""
 
 import hashlib
 import socket
@@ -22,7 +22,7 @@ from computeapi.errors import ConsoleTokenNotFound, Invalid
 from computeapi.states import VMState
 
 Place = tuple[str, str | None]
-"""A server, by its UUID, and a host."""
+"""The UUID of a server, and a host."""
 
 OFF = frozenset(
     {
@@ -34,12 +34,12 @@ OFF = frozenset(
         VMState.DELETED,
     }
 )
-"""What a server is whose consoles are closed."""
+"""The states of servers whose consoles are closed."""
 
 
 @dataclass(frozen=True)
 class Proxy:
-    """The options of a protocol: their group, and by type of console the one that holds the URL of its proxy."""
+    """The options of a protocol: their group, and for each console type the option with the URL of its proxy."""
 
     group: str
     urls: Mapping[str, str]
@@ -53,11 +53,11 @@ PROXIES = {
     'mks': Proxy('mks', {'webmks': 'mksproxy_base_url'}),
 }
 PROTOCOLS = {kind: protocol for protocol, proxy in PROXIES.items() for kind in proxy.urls}
-"""By type of console."""
+"""The protocol of each console type."""
 
 
 class Consoles:
-    """Who has the URL of a console can use it for a while; nothing else protects it."""
+    """The URL of a console gives access for a limited time, and is the only protection."""
 
     def __init__(
         self, store: Store, conf: cfg.ConfigOpts, hypervisor: Hypervisor, clock: Callable[[], datetime] = utcnow
@@ -65,8 +65,8 @@ class Consoles:
         self.store, self.conf, self.hypervisor, self.clock = store, conf, hypervisor, clock
 
     def open(self, server: Server, protocol: str, kind: str) -> str:
-        """The URL of a console of that type, with a token; Conflict when the server has no host, Invalid for a type
-        that the protocol or the cloud does not have, NotSupported for one that the driver does not."""
+        """The URL of a console of that type, with a token; Conflict if the server has no host, Invalid for a type that
+        the protocol or the cloud does not offer, NotSupported for one that the driver lacks."""
         if server.host is None:
             raise not_ready(server)
         base = self.base_url(protocol, kind)
@@ -89,25 +89,25 @@ class Consoles:
         return str(self.conf[proxy.group][proxy.urls[kind]])
 
     def offers(self, protocol: str) -> bool:
-        """Whether the cloud has consoles by this protocol."""
+        """Whether consoles of this protocol are enabled."""
         return bool(self.conf[PROXIES[protocol].group].enabled)
 
     def find(self, token: str) -> ConsoleToken:
-        """Where the token leads; ConsoleTokenNotFound."""
+        """The target of the token; ConsoleTokenNotFound."""
         found = self.store.ask(rows.get, hash_of(token), self.clock())
         if found is None:
             raise ConsoleTokenNotFound()
         return found
 
     def enter(self, token: str, kind: str) -> ConsoleToken:
-        """As `find`, for who wants a console of that type; ConsoleTokenNotFound also for a token of another one."""
+        """Like `find`, for a console of that type; ConsoleTokenNotFound also for a token of another type."""
         found = self.find(token)
         if found.kind != kind:
             raise ConsoleTokenNotFound()
         return found
 
     def connect(self, token: ConsoleToken) -> socket.socket:
-        """A new connection to where the token leads, and to nothing else; HypervisorError, NotSupported."""
+        """A new connection to the target of the token only; HypervisorError, NotSupported."""
         server = self.store.ask(servers.get, token.server_id)
         if server is None or not self.open_places({(server.uuid, token.host)}):
             raise HypervisorError('The server does not run there any more.')
@@ -115,7 +115,7 @@ class Consoles:
         return self.hypervisor.connect(server, PROTOCOLS[token.kind], console)
 
     def open_places(self, places: Collection[Place]) -> set[Place]:
-        """Those of the places where the server still is, and may have open consoles."""
+        """The subset of the places where the server still is, in a state in which its consoles may be open."""
         found = self.store.ask(rows.places, {server_id for server_id, _ in places})
         return {(server_id, host) for server_id, host, vm_state in found if vm_state not in OFF} & set(places)
 
@@ -125,6 +125,6 @@ def hash_of(token: str) -> str:
 
 
 def url_of(base: str, kind: str, token: str) -> str:
-    """noVNC takes only the query parameter `path` and sends it to the proxy; the others send their own query."""
+    """noVNC accepts only the query parameter `path` and forwards it to the proxy; the others send their own query."""
     query = {'path': f'?token={token}'} if kind == 'novnc' else {'token': token}
     return f'{base}{"&" if "?" in base else "?"}{urlencode(query)}'

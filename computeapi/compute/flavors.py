@@ -1,4 +1,4 @@
-"""Flavors: the sizes that servers come in."""
+"""Flavors: the sizes of servers."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -17,18 +17,18 @@ from computeapi.errors import Conflict, FlavorNotFound, NotFound
 
 
 def using(context: Context) -> str | None:
-    """The project that must be able to use the flavors that the caller sees; None: an administrator sees all."""
+    """The project whose access limits the flavors that the caller sees; None: an administrator sees all."""
     return None if context.is_admin else context.project_id or ''
 
 
 class FlavorManager:
-    """Flavors in the store; a caller that is no administrator sees the public ones and those given to its project."""
+    """Flavors in the store. Unless they are administrators, callers see public ones and those with access for them."""
 
     def __init__(self, store: Store, clock: Callable[[], datetime] = utcnow):
         self.store, self.clock = store, clock
 
     def get(self, context: Context, flavorid: str) -> Flavor:
-        """FlavorNotFound also when the flavor is another project's."""
+        """FlavorNotFound, also if the project has no access to the flavor."""
         return self.store.ask(self._get, context, flavorid)
 
     def _get(self, connection: sa.Connection, context: Context, flavorid: str, lock: bool = False) -> Flavor:
@@ -54,7 +54,7 @@ class FlavorManager:
         return self.store.ask(rows.page, page, name=name, min_memory_mb=min_memory_mb, min_root_gb=min_root_gb, **scope)
 
     def create(self, name: str, *, flavorid: str | None = None, **values: Any) -> Flavor:
-        """A new flavor; Conflict when the id or the name is taken. `flavorid` None: a UUID is made."""
+        """Create a flavor; Conflict if the ID or the name is taken. `flavorid` None: a UUID is generated."""
         flavorid = flavorid or chance.new_id()
         row = {'flavorid': flavorid, 'name': name, 'extra_specs': {}, 'disabled': False, **values}
         try:
@@ -63,7 +63,7 @@ class FlavorManager:
                 rows.insert(connection, row | {'created_at': self.clock()})
                 return rows.get(connection, flavorid)  # type: ignore[return-value]
         except sa.exc.IntegrityError:
-            # Another request took the id or the name in between.
+            # Another request took the ID or the name in between.
             self.store.ask(_refuse_taken, flavorid, name)
             raise
 
@@ -75,14 +75,14 @@ class FlavorManager:
             return flavor._replace(description=description)
 
     def delete(self, context: Context, flavorid: str) -> None:
-        """Servers that have the flavor keep it."""
+        """Delete the flavor; servers that use it keep it."""
         with self.store.write() as connection:
             rows.delete(connection, self._get(connection, context, flavorid).id)
 
     # ------------------------------------------------------------ extra specs
 
     def set_extra_specs(self, context: Context, flavorid: str, specs: Mapping[str, str]) -> None:
-        """Add to the extra specs, replacing values of the same key."""
+        """Add extra specs; existing keys are replaced."""
         with self.store.write() as connection:
             flavor = self._get(connection, context, flavorid, lock=True)
             rows.update(connection, flavor.id, {'extra_specs': {**flavor.extra_specs, **specs}})
@@ -98,7 +98,7 @@ class FlavorManager:
     # ------------------------------------------------------------ access
 
     def projects(self, context: Context, flavorid: str) -> list[str]:
-        """The projects that may use a flavor that is not public; NotFound for a public one."""
+        """The projects with access to a flavor that is not public; NotFound for a public one."""
         with self.store.read() as connection:
             flavor = self._get(connection, context, flavorid)
             if flavor.is_public:
@@ -106,7 +106,7 @@ class FlavorManager:
             return rows.projects(connection, flavor.id)
 
     def grant(self, context: Context, flavorid: str, project_id: str, *, even_public: bool) -> list[str]:
-        """Let a project use the flavor; Conflict if it may already, or if the flavor is public unless even_public."""
+        """Give a project access to the flavor; Conflict if it has access, or for a public flavor unless even_public."""
         with self.store.write() as connection:
             flavor = self._get(connection, context, flavorid, lock=True)
             if flavor.is_public and not even_public:
@@ -127,7 +127,7 @@ class FlavorManager:
 
 
 def _refuse_taken(connection: sa.Connection, flavorid: str, name: str) -> None:
-    """Conflict when there is a flavor of this id or name."""
+    """Conflict if a flavor has this ID or name."""
     taken = rows.taken(connection, flavorid, name)
     if taken == 'id':
         raise Conflict(f'Flavor with ID {flavorid} already exists.')

@@ -1,4 +1,4 @@
-"""What workers hear from the agents of hosts: that they live, what their hosts are, and what runs there."""
+"""The endpoint for the agents of hosts: they report that they live, what their hosts are, and what runs there."""
 
 import logging
 import threading
@@ -23,11 +23,11 @@ WITH_MACHINES = frozenset(VMState) - {VMState.BUILDING, VMState.ERROR, VMState.S
 
 
 class AgentHearing:
-    """Its public method is what agents can call; they hear nothing of other hosts than their own.
+    """Agents can call its public method; they learn nothing about hosts other than their own.
 
-    returned: called with the name of a host whose agent arrives, and the servers of the machines that it found there,
-    in a thread of its own, of which there is one for a host at a time.
-    secret: what the keys of agents are made from; None: all are believed.
+    returned: called when the agent of a host starts, with the name of the host and the servers whose machines it found;
+    it runs in a thread of its own, one at a time for each host.
+    secret: the secret from which the keys of agents are derived; None: all reports are trusted.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class AgentHearing:
         self._lock, self._returning = threading.Lock(), set[str]()
 
     def report(self, context: Mapping[str, Any], report: Mapping[str, Any], **unknown: Any) -> Any:
-        """Write down what an agent says of its host, and answer what should be there."""
+        """Record a report of an agent about its host, and answer what should be on that host."""
         said: Report = REPORT.read(report)
         key = key_of(self._secret, said.host.name) if self._secret else None
         if not is_signed(key, 'report', {'report': report, **unknown}):
@@ -89,12 +89,12 @@ class AgentHearing:
             expected = {each.uuid for each in rows.on_host(connection, host, WITH_MACHINES)}
             claimed = {server_id for server_id, there in audits.claims_of(connection, said.machines) if there == host}
             stray = audits.known(connection, set(said.machines) - claimed)
-            # Whoever deletes one may have found the host down, and has its claim to the end.
+            # A deletion in progress may have found the host down; it keeps its claim there until it ends.
             leaving = stray | audits.going(connection, said.machines)
         return Expectation(sorted(expected), sorted(claimed), sorted(leaving))
 
 
 def is_of_another(connection: sa.Connection, host: Host) -> bool:
-    """Whether another host than this one has a hypervisor of that name."""
+    """Whether a hypervisor of that name belongs to another host."""
     hostname = host.hypervisor_hostname
     return hypervisors.exists(connection, None, hostname) and not hypervisors.exists(connection, host.name, hostname)

@@ -1,4 +1,4 @@
-"""Hosts that are switched off and on, and taken out of use for maintenance, by those who have no other way to them."""
+"""Power control and maintenance of hosts, for administrators without other access to them."""
 
 import logging
 
@@ -19,14 +19,14 @@ RUNNING = (VMState.ACTIVE, VMState.PAUSED)
 
 
 class HostPower:
-    """Errors: NotSupported where the driver cannot."""
+    """Errors: NotSupported if the driver cannot do it."""
 
     def __init__(self, changes: Changes, services: ServiceManager, live_migrations: LiveMigrations):
         self.platform, self.store = changes.platform, changes.store
         self.services, self.live_migrations = services, live_migrations
 
     def shut_down(self, host: str) -> None:
-        """Switch the host off: its servers stop, and it takes its leave, for nobody hears of it any more."""
+        """Power the host off: its servers stop, and its service is reported down, because no heartbeat follows."""
         require(self.platform.hypervisor, Capability.HOST_POWER, host)
         self.platform.hypervisor.switch_host(host, False)
         with self.store.write() as connection:
@@ -36,7 +36,7 @@ class HostPower:
             servers.change_on(connection, host, off)
 
     def start_up(self, host: str) -> None:
-        """Switch the host on; its servers stay stopped."""
+        """Power the host on; its servers stay stopped."""
         require(self.platform.hypervisor, Capability.HOST_POWER, host)
         self.platform.hypervisor.switch_host(host, True)
         evacuation.return_hosts(self.platform, [host])
@@ -47,7 +47,7 @@ class HostPower:
         self.start_up(host)
 
     def maintain(self, context: Context, service: ComputeService) -> None:
-        """Let no servers come to the host, and those that run go to others, as far as they can."""
+        """Disable the host's service and live-migrate its running servers, as far as possible."""
         require(self.platform.hypervisor, Capability.HOST_MAINTENANCE, service.host)
         self.services.disable(service, MAINTENANCE)
         for server in self.store.ask(servers.on_host, service.host, RUNNING):
@@ -57,6 +57,6 @@ class HostPower:
                 LOG.info('Server %s stays on %s, which is in maintenance: %s', server.uuid, service.host, error)
 
     def end_maintenance(self, service: ComputeService) -> None:
-        """Let servers come again to a host that is in maintenance; one that is not stays as it is."""
+        """Enable the service again if the host is in maintenance; otherwise it is left unchanged."""
         if service.disabled and service.disabled_reason == MAINTENANCE:
             self.services.enable(service)

@@ -1,4 +1,4 @@
-"""The compute hosts: what they are, whether they are up, and what is taken of them."""
+"""The compute hosts: their facts, whether they are up, and their heartbeats."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -19,11 +19,11 @@ from computeapi.db.services import COMPUTE, CONTROL
 
 
 class HostRegistry:
-    """Keeps the rows of the hosts that this process drives, and of the control services whose work it does, and says
-    now and then that they live.
+    """Maintains the rows of the hosts that this process drives, and of its control services, and sends their
+    heartbeats.
 
-    hosts: these. Of others their agents are heard.  control: what this machine is called as one of control services;
-    None: the process does none of their work.  upkeep: sees to the hosts.
+    hosts: returns those hosts; hosts with agents report by themselves.  control: the host name of the control services;
+    None: the process does none of their work.  upkeep: maintains the hosts.
     """
 
     def __init__(
@@ -38,11 +38,11 @@ class HostRegistry:
     ):
         self.store, self.hosts, self.control, self.clock = store, hosts, control, clock
         self.beat = Periodic('heartbeat', self.report, beat_seconds)
-        # It may take longer than a host may be unheard.
+        # It may take longer than a host may go without a heartbeat.
         self.care = Periodic('upkeep', upkeep, beat_seconds)
 
     def start(self) -> None:
-        """Say from now on that the hosts are up, which are registered."""
+        """Start sending the heartbeats of the hosts, which are registered already."""
         self.beat.start()
         self.care.start()
 
@@ -51,11 +51,11 @@ class HostRegistry:
         self.beat.stop()
 
     def register(self) -> None:
-        """Make or bring up to date the rows of the hosts and of the control services."""
+        """Create or update the rows of the hosts and of the control services."""
         try:
             self._register()
         except IntegrityError:
-            # Another process that starts at this moment was quicker: the rows are there now.
+            # Another process that starts at the same time was faster: the rows exist now.
             self._register()
 
     def _register(self) -> None:
@@ -65,17 +65,17 @@ class HostRegistry:
             self._control(connection, now)
 
     def _control(self, connection: sa.Connection, now: datetime) -> None:
-        """Those that somebody deleted while they work are there again."""
+        """Send the heartbeats of the control services, which recreates rows that were deleted while they work."""
         if self.control is not None:
             for binary in CONTROL:
                 services.is_seen(connection, self.control, binary, now)
 
     def heard(self, host: Host, agent: Agent) -> None:
-        """Write down what the agent of a host says of it, and that both live."""
+        """Record the report of an agent on its host, and the heartbeats of both."""
         try:
             self._hear(host, agent)
         except IntegrityError:
-            # Another one of its cell was heard by another process at this moment.
+            # Another process recorded a host of the same cell at the same time.
             self._hear(host, agent)
 
     def _hear(self, host: Host, agent: Agent) -> None:
@@ -94,7 +94,7 @@ class HostRegistry:
         return [host.name for host in self.hosts() if host.on]
 
     def report(self) -> None:
-        """Say that the hosts that are on live, and the control services."""
+        """Send the heartbeats of the hosts that are on, and of the control services."""
         self.store.tell(self._seen, self.running(), self.clock())
 
     def _seen(self, connection: sa.Connection, running: Sequence[str], now: datetime) -> None:
@@ -103,7 +103,7 @@ class HostRegistry:
 
 
 def is_host_up(platform: Platform, host: str | None) -> bool:
-    """Whether the host was heard of lately, and is none that nobody knows."""
+    """Whether the host has sent a heartbeat lately and was not forced down; False for an unknown host."""
     service = platform.store.ask(services.of_compute_host, host)
     return service is not None and is_up(service, platform.clock(), platform.conf.service_down_time)
 
@@ -117,7 +117,7 @@ def _register(connection: sa.Connection, hosts: Sequence[Host], now: datetime) -
 
 
 def _facts(host: Host) -> dict[str, Any]:
-    """What a driver says of the hypervisor of a host, as columns."""
+    """The driver's facts about the hypervisor of a host, as columns."""
     return {
         'host': host.name,
         'cell': host.cell,

@@ -1,4 +1,4 @@
-"""Hypervisors: what the compute hosts have, what is taken of it, and since when they run."""
+"""Hypervisors: the resources of the compute hosts, their usage, and their uptime."""
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ from computeapi.errors import HypervisorNotFound, NotFound
 
 
 class HostResources(NamedTuple):
-    """Some of a host's resources, and whose they are: a project's, or a word in brackets."""
+    """Some of a host's resources, and their holder: a project, or a word in parentheses."""
 
     project: str
     vcpus: int
@@ -25,7 +25,7 @@ class HostResources(NamedTuple):
 
 
 class HypervisorManager:
-    """`needs` names what is loaded beside the rows: USAGE, SERVERS of db.hypervisors.
+    """`needs` names what is loaded in addition to the rows: USAGE, SERVERS of db.hypervisors.
 
     Errors: HypervisorNotFound, Invalid, NotFound.
     """
@@ -35,30 +35,30 @@ class HypervisorManager:
         self.down_after, self.name_template = conf.service_down_time, conf.instance_name_template
 
     def page(self, page: Page, needs: Collection[str] = ()) -> list[ComputeNode]:
-        """Hypervisors after a marker, which is an id or a UUID."""
+        """The hypervisors after a marker, which is an ID or a UUID."""
         with self.store.read() as connection:
             return self._finished(rows.page(connection, page, needs))
 
     def matching(self, text: str, needs: Collection[str] = ()) -> list[ComputeNode]:
-        """Those that have the text in their hostname; NotFound when none has."""
+        """The hypervisors whose hostname contains the text; NotFound if there are none."""
         found = self.store.ask(rows.matching, text, needs)
         if not found:
             raise NotFound(f"No hypervisor matching '{text}' could be found.")
         return self._finished(found)
 
     def get(self, identifier: str, needs: Collection[str] = ()) -> ComputeNode:
-        """The hypervisor of that id or UUID."""
+        """The hypervisor with that ID or UUID."""
         found = self.store.ask(rows.get, identifier, needs)
         if found is None:
             raise HypervisorNotFound(id=identifier)
         return self._finished([found])[0]
 
     def enabled(self) -> list[ComputeNode]:
-        """Those whose hosts take new servers, with their usage."""
+        """The hypervisors whose hosts accept new servers, with their usage."""
         return self.store.ask(rows.all_enabled, needs=[USAGE])
 
     def resources(self, host: str) -> list[HostResources]:
-        """What a host has, what is taken of it, and what its servers are made of, in all and by project."""
+        """The resources of a host: its total, what is used, and the sizes of its servers, in all and by project."""
         with self.store.read() as connection:
             found = rows.of_host(connection, host, needs=[USAGE])
             shares = [HostResources(project, *amounts) for project, amounts in rows.shares(connection, host).items()]
@@ -87,9 +87,9 @@ def _sums(amounts: Sequence[Sequence[Any]]) -> tuple[int, int, int]:
 
 
 def _uptime(since: datetime, now: datetime) -> str:
-    """What `uptime` prints on a host; clients take it apart.
+    """The output of `uptime` on a host, which clients parse.
 
-    Nobody logs in to the hosts, and what a host counts as its load nobody reports: both are 0.
+    The numbers of users and the load are 0: nobody logs in to the hosts, and they do not report their load.
     """
     running = now - since
     hours, minutes = divmod(running.seconds // 60, 60)

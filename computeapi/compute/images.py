@@ -1,4 +1,4 @@
-"""Images as the compute API shows and changes them: their metadata are the image's properties."""
+"""Images as the compute API shows and changes them: their metadata are the properties of the image."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -13,13 +13,13 @@ from computeapi.errors import Forbidden, ImageNotFound, NotFound
 
 Metadata = dict[str, Any]
 ATTRIBUTES = frozenset(field.name for field in fields(Image)) | {'size_min', 'size_max'}
-"""What a filter of images may name beside their properties."""
-# Properties that list disks; image services keep them as text.
+"""The attributes that a filter of images may name, in addition to properties."""
+# Properties that contain lists of disks, which image services store as text.
 LISTS = frozenset({'block_device_mapping', 'mappings'})
 
 
 class ImageProxy:
-    """Errors: ImageNotFound; Forbidden for changes to an image that is another project's."""
+    """Errors: ImageNotFound; Forbidden for changes to an image of another project."""
 
     def __init__(self, images: Images, quotas: Quotas):
         self.images, self.quotas = images, quotas
@@ -43,7 +43,7 @@ class ImageProxy:
         return metadata_of(self.get(context, image_id))
 
     def add_metadata(self, context: Context, image_id: str, items: Mapping[str, Any]) -> Metadata:
-        """Set these items and keep the others; all of them. OverQuota."""
+        """Set these items, keep the others, and return all of them. OverQuota."""
         return self._write(context, image_id, {**self.metadata(context, image_id), **items})
 
     def replace_metadata(self, context: Context, image_id: str, items: Mapping[str, Any]) -> Metadata:
@@ -67,7 +67,7 @@ class ImageProxy:
 
 
 def metadata_of(image: Image) -> Metadata:
-    """The properties of an image; what lists disks is a list."""
+    """The properties of an image; lists of disks are decoded."""
     return {name: disks(value) if name in LISTS else value for name, value in image.properties.items()}
 
 
@@ -75,5 +75,5 @@ def disks(text: Any) -> Any:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
-        # Anybody can write anything into an image.
+        # Users can write anything into the properties of an image.
         return text

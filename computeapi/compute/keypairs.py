@@ -1,4 +1,4 @@
-"""Key pairs: what lets a user into its servers."""
+"""Key pairs: give users access to their servers."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,7 +15,7 @@ from computeapi.errors import Conflict, KeypairNotFound
 
 
 class KeypairManager:
-    """Key pairs in the store. They are users', whatever project the user works in; private keys are never kept."""
+    """Key pairs in the store. They belong to a user, whatever the project; private keys are never stored."""
 
     def __init__(self, store: Store, quotas: Quotas, clock: Callable[[], datetime] = utcnow):
         self.store, self.quotas, self.clock = store, quotas, clock
@@ -32,11 +32,11 @@ class KeypairManager:
         return self.store.ask(rows.page, user_id, page)
 
     def add(self, context: Context, user_id: str, name: str, kind: str, public_key: str) -> Keypair:
-        """Keep a public key (or certificate) of the user; OverQuota, Invalid if it is none, Conflict."""
+        """Store a public key (or certificate) of the user; OverQuota, Invalid if it is malformed, Conflict."""
         return self._insert(context, user_id, name, kind, public_key)
 
     def generate(self, context: Context, user_id: str, name: str, kind: str) -> Keypair:
-        """A new key pair with its private key, which only the caller has from then on; OverQuota, Conflict."""
+        """Create a key pair and return it with its private key, which is not stored; OverQuota, Conflict."""
         from computeapi.compute import keys
 
         made = keys.generate(kind, user_id)
@@ -44,7 +44,7 @@ class KeypairManager:
         return replace(pair, private_key=made.private_key)
 
     def _insert(self, context: Context, user_id: str, name: str, kind: str, public_key: str) -> Keypair:
-        # To load it takes time and memory; most processes are given no key.
+        # Loading it takes time and memory, and most processes are given no key.
         from computeapi.compute import keys
 
         values = {'user_id': user_id, 'name': name, 'type': kind, 'public_key': public_key}
@@ -57,7 +57,7 @@ class KeypairManager:
             return rows.get(connection, user_id, name)  # type: ignore[return-value]
 
     def delete(self, user_id: str, name: str) -> None:
-        """Servers that were made with it keep it."""
+        """Delete the key pair; servers that were created with it keep the key."""
         with self.store.write() as connection:
             if not rows.delete(connection, user_id, name):
                 raise KeypairNotFound(name=name, user_id=user_id)

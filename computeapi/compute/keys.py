@@ -1,4 +1,4 @@
-"""SSH keys and X.509 certificates: made for those who bring none, and told apart by their fingerprints."""
+"""SSH keys and X.509 certificates: generation and fingerprints."""
 
 import base64
 import hashlib
@@ -18,33 +18,33 @@ from computeapi.errors import Invalid
 KEY_SIZE = 2048
 COMMENT = 'Generated-by-Nova'
 VALIDITY = timedelta(days=3650)
-# The name that Windows knows an account by, in the certificate it logs in with.
+# The attribute by which Windows matches a client certificate to an account.
 USER_PRINCIPAL_NAME = x509.ObjectIdentifier('1.3.6.1.4.1.311.20.2.3')
 LONGEST_COMMON_NAME = 64
 
 
 class Pair(NamedTuple):
-    """A new key: what is kept of it, and what is given away once."""
+    """A new key: the public part, which is stored, and the private part, which is returned once."""
 
     public_key: str
     private_key: str
 
 
 def generate(kind: str, owner: str) -> Pair:
-    """A new RSA key as *kind* (ssh or x509) writes it; *owner* is whom a certificate names."""
+    """A new RSA key in the format of *kind* (ssh or x509); *owner* is the subject of a certificate."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=KEY_SIZE)
     public_key = _ssh_line(key) if kind == SSH else _certificate(key, owner)
     return Pair(public_key, _private_text(kind, key))
 
 
 def fingerprint(kind: str, public_key: str) -> str:
-    """What tells the key apart, as clients compare it: bytes in hexadecimal between colons; Invalid."""
+    """The fingerprint of a key, in the usual format: hexadecimal bytes separated by colons; Invalid."""
     return _ssh_fingerprint(public_key) if kind == SSH else _certificate_fingerprint(public_key)
 
 
 def sealed(public_key: str, text: str) -> str | None:
-    """A short text for whoever has the private key, as `nova get-password` reads it: PKCS #1 v1.5, in base64. None: no
-    key of RSA, or one that is too short for it."""
+    """Encrypt a short text with the public key, as `nova get-password` expects it: PKCS #1 v1.5, in base64. None if it
+    is not an RSA key, or too short for the text."""
     try:
         key = serialization.load_ssh_public_key(public_key.encode())
         if isinstance(key, rsa.RSAPublicKey):
@@ -60,7 +60,7 @@ def _ssh_fingerprint(public_key: str) -> str:
     except (ValueError, UnsupportedAlgorithm):
         raise Invalid('Keypair data is invalid: failed to generate fingerprint') from None
     blob = base64.b64decode(public_key.split()[1])
-    # MD5 names the key and guards nothing; it is what `ssh-keygen -E md5` prints.
+    # MD5 only identifies the key, it protects nothing; it matches the output of `ssh-keygen -E md5`.
     return hashlib.md5(blob, usedforsecurity=False).digest().hex(':')
 
 
@@ -83,7 +83,7 @@ def _ssh_line(key: rsa.RSAPrivateKey) -> str:
 
 
 def _certificate(key: rsa.RSAPrivateKey, owner: str) -> str:
-    """A certificate that signs itself, for logging in as a client."""
+    """A self-signed certificate for client authentication."""
     name = owner.encode()[:LONGEST_COMMON_NAME].decode(errors='ignore')
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = utcnow()
@@ -103,6 +103,6 @@ def _certificate(key: rsa.RSAPrivateKey, owner: str) -> str:
 
 
 def _principal_name(name: str) -> x509.OtherName:
-    """The name as DER has short UTF-8 text: a tag, the length in one byte, the text."""
+    """The name as a short DER UTF8String: a tag, the length in one byte, the text."""
     text = name.encode()
     return x509.OtherName(USER_PRINCIPAL_NAME, b'\x0c' + bytes([len(text)]) + text)

@@ -1,8 +1,8 @@
-"""Placement is told what hosts have and what servers hold of them: a mirror of the claims, for others who read it.
+"""Mirrors the resources of hosts and the claims of servers to Placement, for other services that read it.
 
-The claims decide, and nobody waits for the mirror. What changes is written down with the change (see
-db/placement_changes.py) and told soon afterwards, as it is then, by whichever process comes to it. While Placement is
-away it waits. What was lost, or what somebody changed there, the audit finds.
+The claims are authoritative, and nothing waits for the mirror. Each change is recorded in the transaction that makes it
+(see db/placement_changes.py). Soon afterwards, any process sends the state as it is by then. While Placement is away,
+changes wait. The audit finds updates that were lost, and changes that others made in Placement.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ from computeapi.db.placement_changes import AGGREGATE, CONSUMER, HOST, SERVER, P
 from computeapi.errors import Error, NeighbourAway
 
 LOG = logging.getLogger(__name__)
-# How many changes are looked up at a time, and for how long one is for one process to tell.
+# How many changes are loaded at a time, and for how long one process holds a change that it sends.
 BATCH = 50
 LEASE = timedelta(seconds=60)
 LONGEST_PAUSE_SECONDS = 60
@@ -58,11 +58,11 @@ OF_CAPABILITY = {
     'COMPUTE_MEM_BACKING_FILE': Capability.SHARES,
     'COMPUTE_STORAGE_VIRTIO_FS': Capability.SHARES,
 }
-"""The standard traits that a driver's capabilities stand for."""
+"""The standard traits that correspond to a driver's capabilities."""
 
 
 class Difference(NamedTuple):
-    """What Placement knows otherwise than it is, of which host or server, and what is to be told again."""
+    """A difference in Placement: what, of which host or server, and the change that has to be sent again."""
 
     what: str
     owner: str
@@ -83,7 +83,7 @@ class Mirror:
         }
 
     def catch_up(self) -> None:
-        """Tell all that is to be told, as far as Placement takes it."""
+        """Send all pending changes, as far as Placement accepts them."""
         try:
             while found := self.store.ask(changes.due, self.store.clock(), BATCH):
                 for change in found:
@@ -100,7 +100,7 @@ class Mirror:
         self.away = False
 
     def tell(self, change: PlacementChange) -> bool:
-        """Tell of one change, unless another process does; whether it is told. NeighbourAway."""
+        """Send one change, unless another process does; returns whether it was sent. NeighbourAway."""
         now = self.store.clock()
         if not self.store.tell(changes.claim, change, now, now + LEASE):
             return False
@@ -116,7 +116,7 @@ class Mirror:
         return True
 
     def tell_of_server(self, server_id: str) -> None:
-        """Tell what the server claims, now, whoever else is to; PlacementRefused, NeighbourAway."""
+        """Send the claims of the server now, whichever process is due to; PlacementRefused, NeighbourAway."""
         for _ in range(MOST_TRIES):
             change = self.store.ask(changes.get, SERVER, server_id)
             if change is None or change.change_id is None:
@@ -128,19 +128,19 @@ class Mirror:
         raise StaleHolding()
 
     def hosts_for(self, requests: Sequence[ResourceRequest], together: Sequence[Sequence[str]]) -> dict[str, Chosen]:
-        """By host, which of the providers that belong to it have what is asked for, by request."""
+        """By host, which of its providers have the requested resources, by request."""
         found = self.placement.candidates(requests, together)
         hosts = self.store.ask(holdings.hypervisors_by_host)
         return {host: found[provider_id] for host, provider_id in hosts.items() if provider_id in found}
 
     def _put_off(self, change: PlacementChange, now: datetime, error: Error) -> None:
         pause = min(2**change.attempts, LONGEST_PAUSE_SECONDS)
-        # At first it may only be the order in which several are told.
+        # The first failures may only be due to the order in which changes are sent.
         level = logging.WARNING if change.attempts % 20 == 3 else logging.DEBUG
         LOG.log(level, 'Placement could not be updated with %s %s: %s', change.kind, change.id, error)
         self.store.tell(changes.put_off, change, now + timedelta(seconds=pause), change.attempts + 1)
 
-    # ------------------------------------------------------------ what is told
+    # ------------------------------------------------------------ what is sent
 
     def _tell_of_host(self, change: PlacementChange) -> None:
         facts = self.store.ask(holdings.host, change.id)
@@ -153,14 +153,14 @@ class Mirror:
         self.placement.leave_aggregate(change.id, self.store.ask(holdings.hypervisor_ids))
 
     def _tell_of_consumer(self, change: PlacementChange) -> None:
-        """It is nothing of ours, or no more: what holds something is told of with its server."""
+        """Empty an allocation that is not, or no longer, compute's; existing claims are sent with their server."""
         there = self.placement.holding(change.id)
         servers = self.store.ask(holdings.servers_behind, [change.id])
         if _is_ours(there, servers) and change.id not in self.store.ask(holdings.of_servers, list(servers.values())):
             self.placement.hold([_emptied(there, there.type if there.type == INSTANCE else MIGRATION)])
 
     def _tell_of_server(self, change: PlacementChange) -> str | None:
-        """The server holds what it claims, and so does its move; the move's id, if Placement knows of one then."""
+        """Send the claims of a server and its migration; returns the ID of the migration's consumer, if any."""
         for _ in range(MOST_TRIES):
             compared = self._compare(change.id, change.move_id)
             if compared is None:
@@ -169,17 +169,17 @@ class Mirror:
             move_id = next((each.consumer_id for each in wanted if each.type == MIGRATION), None)
             if differing:
                 if move_id not in (None, change.move_id):
-                    # Whoever comes after this process, should it die now, empties it.
+                    # If this process dies now, the next one empties it.
                     self.store.tell(changes.remember_move, change.id, move_id)
                 self.placement.hold(differing)
             return move_id
         raise StaleHolding()
 
     def _compare(self, server_id: str, move_id: str | None) -> tuple[list[Holding], list[Holding]] | None:
-        """What the server and its move are to hold, and what of it Placement knows otherwise, with what else that
-        the move held; None if another move has begun since.
+        """The wanted holdings of the server and its migration, and those that differ in Placement, including other
+        holdings of the migration; None if another migration has begun since.
 
-        Placement is asked before the claims are read: what is told cannot be older than what somebody else told.
+        Placement is read before the claims: so what is sent is never older than what another process sent.
         """
         now_on = self.store.ask(holdings.move_of, server_id)
         there = {each: self.placement.holding(each) for each in {server_id, now_on, move_id} - {None} if each}
@@ -194,7 +194,7 @@ class Mirror:
     def _provider(self, facts: HostFacts) -> Provider:
         amounts = (('VCPU', facts.vcpus, self.ratios.cpu), ('MEMORY_MB', facts.memory_mb, self.ratios.ram))
         inventories = {
-            # One server can have as much as can be given away.
+            # One server can use as much as can be allocated.
             name: Inventory(total, ratio, max_unit=max(1, min(int(total * ratio), 2**31 - 1)))
             for name, total, ratio in (*amounts, ('DISK_GB', facts.local_gb, self.ratios.disk))
         }
@@ -206,7 +206,7 @@ class Mirror:
     # ------------------------------------------------------------ what the audit finds
 
     def differences(self) -> Iterator[Difference]:
-        """What Placement knows otherwise, and nobody is to tell it; host by host."""
+        """Differences in Placement that no pending change covers, host by host."""
         for hypervisor_id in self.store.ask(holdings.hypervisor_ids):
             facts = self.store.ask(holdings.host, hypervisor_id)
             if facts is not None and not self.store.ask(changes.pending, HOST, [hypervisor_id]):
@@ -221,7 +221,7 @@ class Mirror:
         wanted = {
             key: resources_of(each.amounts[facts.uuid]) for key, each in claims.items() if facts.uuid in each.amounts
         }
-        # What belongs to the host besides is not looked through: who holds something of it is asked for.
+        # Other providers of the host are not searched: the consumers with resources of ports are checked instead.
         besides = {key for key, each in claims.items() if each.ports}
         odd = besides | {key for key in wanted.keys() | holders.keys() if wanted.get(key) != holders.get(key)}
         servers = {key: claims[key].server_id for key in odd if key in claims}
@@ -230,7 +230,7 @@ class Mirror:
             yield from self._difference_of(consumer_id, servers.get(consumer_id), facts)
 
     def _difference_of(self, consumer_id: str, server_id: str | None, facts: HostFacts) -> Iterator[Difference]:
-        """Looked at once more: the rows may have been read before Placement was told, or the other way round."""
+        """Check again: the rows may have been read before Placement was updated, or the other way round."""
         if server_id is not None and self.store.ask(changes.pending, SERVER, [server_id]):
             return
         what = f'the allocation on {facts.host}'
@@ -244,7 +244,7 @@ class Mirror:
             yield Difference(what, 'server', server_id or consumer_id, CONSUMER, consumer_id)
 
     def mend(self, difference: Difference) -> None:
-        """Tell of it again, now; StaleHolding if it was not taken, and waits."""
+        """Send it again now; StaleHolding if it was not accepted, in which case it stays pending."""
         self.store.tell(changes.note, difference.kind, [difference.id])
         change = self.store.ask(changes.get, difference.kind, difference.id)
         if change is not None and change.change_id is not None and not self.tell(change):
@@ -264,11 +264,11 @@ def _emptied(holding: Holding, kind: str) -> Holding:
 
 
 def _is_ours(there: Holding, known: Collection[str]) -> bool:
-    """Whether what holds something was made by compute, which need not know it any more."""
+    """Whether the holding was created by compute, even if compute no longer knows the consumer."""
     return bool(there.resources) and (there.type in (INSTANCE, MIGRATION) or there.consumer_id in known)
 
 
 def resources_of(amounts: Amounts) -> Mapping[str, int]:
-    """By resource class; of what is not held nothing is said."""
+    """By resource class; amounts of zero are left out."""
     named = {'VCPU': amounts.vcpus, 'MEMORY_MB': amounts.memory_mb, 'DISK_GB': amounts.disk_gb}
     return {name: amount for name, amount in named.items() if amount}

@@ -1,14 +1,14 @@
-"""Names that are made from other names."""
+"""Names derived from other names."""
 
 LONGEST = 255
-"""How many characters of a name servers, images and snapshots have room for."""
+"""The maximum length of the names of servers, images and snapshots, in characters."""
 
 
 def shortened(name: str, *, before: str = '', after: str = '') -> str:
-    """The name with something before or after it, which it is cut off for if need be."""
+    """The name with a prefix or suffix; the name itself is truncated if the result would be too long."""
     return f'{before}{name[: LONGEST - len(before) - len(after)]}{after}'
 
 
 def numbered(name: str, index: int, count: int) -> str:
-    """The name of one of several servers: name-1, name-2 ... A server that is alone has the name as it is."""
+    """The name of one of several servers: name-1, name-2 ... A single server keeps the name unchanged."""
     return f'{name}-{index + 1}' if count > 1 else name

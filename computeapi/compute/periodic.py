@@ -1,4 +1,4 @@
-"""What is done now and then, as long as a process lives."""
+"""Periodic work, for as long as a process lives."""
 
 import logging
 import threading
@@ -10,10 +10,10 @@ LOG = logging.getLogger(__name__)
 
 
 class Periodic:
-    """Does something every so many seconds (0: never) in a thread of its own, from `start` to `stop`.
+    """Calls a function every so many seconds (0: never) in a thread of its own, from `start` to `stop`.
 
-    What goes wrong is logged: to miss it once does no harm, a thread that ended would.
-    alarm: when it is set, that is done at once.
+    Errors are logged: skipping one turn does no harm, but the end of the thread would.
+    alarm: setting it triggers the next turn at once.
     """
 
     def __init__(self, name: str, act: Callable[[], None], seconds: float, alarm: threading.Event | None = None):
@@ -26,7 +26,7 @@ class Periodic:
             self.thread.start()
 
     def stop(self, patience: float | None = None) -> None:
-        """End, after what is being done, or after so many seconds; nothing to do if it was never started."""
+        """Stop after the current turn, waiting at most *patience* seconds for it; a no-op if it was never started."""
         self.stopping = True
         self.alarm.set()
         if self.thread.is_alive():
@@ -37,13 +37,13 @@ class Periodic:
             try:
                 self.act()
             except DatabaseTrouble:
-                # The store has said so in the log.
+                # The store has already logged it.
                 pass
             except Exception:
                 LOG.exception('%s failed, and is retried in %g s', self.name, self.seconds)
 
     def _is_over(self) -> bool:
-        """Whether it is to end, after the time until the next turn."""
+        """Wait for the next turn, and return whether to stop instead."""
         self.alarm.wait(self.seconds)
         self.alarm.clear()
         return self.stopping

@@ -1,4 +1,4 @@
-"""What compute stands on: the store, the queue, the scheduler, and the services behind their Protocols."""
+"""The foundation of compute: the store, the queue, the scheduler, and other services behind Protocols."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ NO_SEAL = Seal()
 
 @dataclass(frozen=True)
 class Platform:
-    """All that workers need, and what requests about servers begin with.
+    """All that workers need, and what requests about servers start from.
 
-    mirror: what keeps Placement up to date, where there is one.  seal: of the passwords that guests are to begin with.
+    mirror: keeps Placement up to date; None if it is not used.  seal: encrypts the initial passwords of guests.
     """
 
     conf: cfg.ConfigOpts

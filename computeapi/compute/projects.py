@@ -1,4 +1,4 @@
-"""The projects that others may be given something for."""
+"""The projects that others may be given access or quotas."""
 
 from computeapi.backends.identity import Identity
 from computeapi.context import Context
@@ -8,14 +8,14 @@ LONGEST_ID = 255
 
 
 class KnownProjects:
-    """identity: None where nobody keeps projects (auth_strategy none) or nobody is asked about them."""
+    """identity: None if there is none (auth_strategy none), or if projects are not verified."""
 
     def __init__(self, identity: Identity | None):
         self.identity = identity
 
     def check(self, context: Context, project_id: str) -> None:
-        """Invalid for a project that does not exist. Without an identity service every project does; who is no
-        administrator is not told which do."""
+        """Invalid for a project that does not exist. Without an identity service, every project exists; only
+        administrators learn which projects do."""
         if len(project_id) > LONGEST_ID or not self._exists(context, project_id):
             raise Invalid(f'Project ID {project_id} is not a valid project.')
 

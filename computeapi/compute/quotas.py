@@ -1,4 +1,4 @@
-"""Quotas: how much of the cloud a project, or one user in it, may have, and has."""
+"""Quotas: how much of the cloud a project, or one user in it, may use, and uses."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from computeapi.errors import Invalid, OverQuota
 
 UNLIMITED = -1
 
-# By resource, the option that holds its limit where nothing else is said.
+# By resource, the option with its default limit.
 OPTIONS = {
     'instances': 'instances',
     'cores': 'cores',
@@ -27,39 +27,39 @@ OPTIONS = {
     'server_groups': 'server_groups',
     'server_group_members': 'server_group_members',
 }
-# Limits that are kept for older clients; what counts is the quota of the network service.
+# Limits that are kept for older clients; the effective quotas are those of the network service.
 NETWORK = ('fixed_ips', 'floating_ips', 'security_groups', 'security_group_rules')
 
-# The class whose limits come before those of the configuration.
+# The quota class whose limits override those of the configuration.
 DEFAULT_CLASS = 'default'
 
 Limits = Mapping[str, int]
 
 
 class Scope(NamedTuple):
-    """Limits, and what is used of them."""
+    """Limits and the usage that counts against them."""
 
     limits: Limits
     used: Mapping[str, int]
 
     def short_of(self, wanted: Mapping[str, int]) -> list[str]:
-        """What there is not enough of."""
+        """The resources of which there is not enough."""
         return [name for name, amount in wanted.items() if amount > 0 and not self.has_room(name, amount)]
 
     def has_room(self, resource: str, amount: int) -> bool:
         return within(self.limits.get(resource, UNLIMITED), self.used[resource] + amount)
 
     def room(self, sizes: Mapping[str, int]) -> float:
-        """How many things of these sizes there is room for."""
+        """How many things of these sizes fit."""
         bounded = [name for name, size in sizes.items() if size and self.limits.get(name, UNLIMITED) != UNLIMITED]
         return min(((self.limits[name] - self.used[name]) // sizes[name] for name in bounded), default=math.inf)
 
 
 class Quotas:
-    """Limits in the store, above those of the configuration; use is counted as it changes.
+    """Limits in the store override those of the configuration; usage is counted as it changes.
 
-    What is about to be made is reserved in the transaction that makes it: whoever else reserves for the
-    same project waits until that transaction has ended.
+    A reservation is part of the transaction that creates the thing: other reservations for the same project wait
+    until that transaction has ended.
     """
 
     def __init__(self, store: Store, conf: cfg.ConfigOpts):
@@ -70,15 +70,15 @@ class Quotas:
     # ------------------------------------------------------------ limits
 
     def class_limits(self, class_name: str = DEFAULT_CLASS) -> dict[str, int]:
-        """By resource, the limits of a quota class."""
+        """The limits of a quota class, by resource."""
         return self.store.ask(self._class_limits, class_name)
 
     def limits(self, project_id: str, user_id: str | None = None) -> dict[str, int]:
-        """By resource, the limits of the project, or of one user in it."""
+        """The limits of the project, or of one user in it, by resource."""
         return self.store.ask(self._limits, project_id, user_id)
 
     def usage(self, project_id: str, user_id: str | None = None) -> Scope:
-        """The limits of the project (or one user in it) and what is used of them; 0 of what nothing is counted of."""
+        """The limits of the project (or of one user in it) and their usage; 0 for resources that are not counted."""
         found = self.store.ask(rows.bounds, DEFAULT_CLASS, project_id, user_id, of_user=user_id is not None)
         limits = self._merged(found)
         return Scope(limits, dict.fromkeys(limits, 0) | rows.of_servers(found.used))
@@ -97,9 +97,9 @@ class Quotas:
     def set_limits(
         self, project_id: str, changes: Mapping[str, int], *, user_id: str | None = None, force: bool = False
     ) -> dict[str, int]:
-        """Change limits of the project, or of one user in it; all of them as they are now.
+        """Change limits of the project, or of one user in it; returns all limits after the change.
 
-        Invalid for a limit below what is used, or above what the project can give a user, unless forced.
+        Invalid for a limit below the usage, or above what the project can give a user, unless forced.
         """
         with self.store.write() as connection:
             rows.lock(connection, project_id)
@@ -123,11 +123,11 @@ class Quotas:
             check_limit(resource, limit, least, most)
 
     def reset(self, project_id: str, user_id: str | None = None) -> None:
-        """Back to the defaults: the project and all users in it, or one user."""
+        """Restore the defaults, for the project and all users in it, or for one user."""
         self.store.tell(rows.delete_limits, project_id, user_id)
 
     def set_class_limits(self, class_name: str, changes: Mapping[str, int]) -> dict[str, int]:
-        """Change limits of a quota class; all of them as they are now."""
+        """Change limits of a quota class; returns all limits after the change."""
         with self.store.write() as connection:
             rows.set_class_limits(connection, class_name, changes)
             return self._class_limits(connection, class_name)
@@ -135,31 +135,31 @@ class Quotas:
     # ------------------------------------------------------------ reservations
 
     def reserve(self, connection: sa.Connection, project_id: str, user_id: str, **wanted: int) -> None:
-        """Make sure that this much more fits (instances, cores, ram), until the caller's transaction ends; OverQuota.
+        """Reserve this much more (instances, cores, ram) until the caller's transaction ends; OverQuota.
 
-        To be called before the rows are written that will count."""
+        Call it before writing the rows that count."""
         check_room(self._lock(connection, project_id, user_id), wanted)
 
     def reserve_servers(
         self, connection: sa.Connection, project_id: str, user_id: str, sizes: Mapping[str, int], least: int, most: int
     ) -> int:
-        """As `reserve`: how many servers, from *least* to *most*, fit; OverQuota when fewer do.
+        """Like `reserve`: returns how many servers, from *least* to *most*, fit; OverQuota if fewer do.
 
-        sizes: what one of them takes ({'cores': ..., 'ram': ...})."""
+        sizes: what one server uses ({'cores': ..., 'ram': ...})."""
         scopes = self._lock(connection, project_id, user_id)
         sizes = {'instances': 1, **sizes}
         check_room(scopes, {resource: size * least for resource, size in sizes.items()})
         return int(min(most, *(scope.room(sizes) for scope in scopes)))
 
     def reserve_key_pair(self, connection: sa.Connection, context: Context, user_id: str) -> None:
-        """As `reserve`, for one more key pair of a user."""
+        """Like `reserve`, for one more key pair of a user."""
         rows.lock(connection, user_id)
         limit = self._limits(connection, context.project_id or '', user_id)['key_pairs']
         if not within(limit, rows.key_pairs(connection, user_id) + 1):
             raise OverQuota('Quota exceeded, too many key pairs.')
 
     def reserve_server_group(self, connection: sa.Connection, project_id: str, user_id: str) -> None:
-        """As `reserve`, for one more server group."""
+        """Like `reserve`, for one more server group."""
         scopes = self._lock(connection, project_id, user_id)
         if any(scope.short_of({'server_groups': 1}) for scope in scopes):
             raise OverQuota('Quota exceeded, too many server groups.')
@@ -167,13 +167,13 @@ class Quotas:
     def reserve_group_members(
         self, connection: sa.Connection, project_id: str, user_id: str, group_id: str, count: int = 1
     ) -> None:
-        """As `reserve`, for more servers of the user in a server group; after `reserve`, which took the lock."""
+        """Like `reserve`, for more servers of the user in a server group; `reserve` must come first, for its lock."""
         limit = self._limits(connection, project_id, user_id)['server_group_members']
         if not within(limit, rows.group_members(connection, group_id, user_id) + count):
             raise OverQuota('Quota exceeded, too many servers in group')
 
     def _lock(self, connection: sa.Connection, project_id: str, user_id: str) -> list[Scope]:
-        """Make others who reserve for the project wait; what it has, and the user too if it has limits of its own."""
+        """Lock the project's reservations; returns the scope of the project, and of the user if it has own limits."""
         rows.lock(connection, project_id)
         bounds = rows.bounds(connection, DEFAULT_CLASS, project_id, user_id)
         scopes = [Scope(self.configured | bounds.of_class | bounds.project, bounds.used)]
@@ -190,7 +190,8 @@ def within(limit: int, amount: float) -> bool:
 
 
 def check_room(scopes: Sequence[Scope], wanted: Mapping[str, int]) -> None:
-    """OverQuota, saying what there is not enough of, for whom it is short first: the project or the user."""
+    """OverQuota, naming what is short, with the usage and limits of the project, or of the user if only
+    the user's are short."""
     short = {name: scope for scope in reversed(scopes) for name in scope.short_of(wanted)}
     if short:
         over = sorted(short)
@@ -202,7 +203,7 @@ def check_room(scopes: Sequence[Scope], wanted: Mapping[str, int]) -> None:
 
 
 def check_limit(resource: str, limit: int, least: int, most: int) -> None:
-    """Invalid unless least <= limit <= most, where -1 is without bound."""
+    """Invalid unless least <= limit <= most, where -1 means unlimited."""
     asked = math.inf if limit == UNLIMITED else limit
     if asked < least:
         raise Invalid(
@@ -213,19 +214,19 @@ def check_limit(resource: str, limit: int, least: int, most: int) -> None:
 
 
 def check_metadata(limits: Limits, count: int) -> None:
-    """OverQuota when a server would have more metadata items than it may."""
+    """OverQuota if a server would have more metadata items than allowed."""
     if not within(limits['metadata_items'], count):
         raise OverQuota(f'Maximum number of metadata items exceeds {limits["metadata_items"]}')
 
 
 def check_image_metadata(limits: Limits, count: int) -> None:
-    """OverQuota when an image would have more metadata items than a server may have."""
+    """OverQuota if an image would have more metadata items than a server may have."""
     if not within(limits['metadata_items'], count):
         raise OverQuota('Image metadata limit exceeded')
 
 
 def check_injected_files(limits: Limits, files: Sequence[tuple[str, bytes]]) -> None:
-    """OverQuota for too many files, (path, content), or one whose path or content is too long."""
+    """OverQuota for too many files, (path, content), or for one whose path or content is too long."""
     if not within(limits['injected_files'], len(files)):
         raise OverQuota('Personality file limit exceeded')
     for path, content in files:

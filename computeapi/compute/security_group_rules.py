@@ -1,4 +1,4 @@
-"""The rules of security groups as clients of the compute API write them: what may come in, over TCP, UDP or ICMP."""
+"""Security group rules in the format of the compute API: ingress by TCP, UDP or ICMP."""
 
 import ipaddress
 from collections.abc import Mapping
@@ -14,9 +14,9 @@ ALL_OF = {'tcp': (1, MOST_PORT), 'udp': (1, MOST_PORT), 'icmp': (-1, -1)}
 
 
 def rule_of(wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts of a rule as the network service takes them; Invalid.
+    """A rule in the format of the network service; Invalid.
 
-    wanted: ip_protocol, from_port and to_port, and either group_id or cidr, which means everywhere if there is neither.
+    wanted: ip_protocol, from_port and to_port, and either group_id or cidr; neither of the two means anywhere.
     """
     protocol, low, high = wanted.get('ip_protocol'), wanted.get('from_port'), wanted.get('to_port')
     if wanted.get('group_id'):
@@ -83,5 +83,5 @@ def check_icmp(kind: int, code: int) -> None:
 
 
 def or_any(number: int) -> int | None:
-    """-1 means any type or code."""
+    """Translate -1, which means any type or code, to None."""
     return None if number == -1 else number

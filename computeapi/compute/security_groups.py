@@ -1,4 +1,4 @@
-"""Security groups as the compute API knows them: what they let in."""
+"""Security groups as the compute API shows them: their ingress rules."""
 
 import builtins
 import uuid
@@ -16,7 +16,7 @@ ANY_KIND = (-1, -1)
 
 
 class Rule(NamedTuple):
-    """What may come in: from the addresses of `cidr`, or from where the group `source` is."""
+    """An ingress rule: traffic from the addresses of `cidr`, or from the members of the group `source`."""
 
     id: str
     group_id: str
@@ -28,14 +28,14 @@ class Rule(NamedTuple):
 
 
 class Group(NamedTuple):
-    """A security group with the rules that the compute API knows."""
+    """A security group with the rules that the compute API shows."""
 
     group: SecurityGroup
     rules: list[Rule]
 
 
 def in_full(networks: Networks, context: Context, groups: Iterable[SecurityGroup]) -> list[Group]:
-    """The groups with their rules, and the groups that these name, in one more query."""
+    """The groups with their rules; the groups that the rules refer to are loaded in one more query."""
     known = {group.id: group for group in groups}
     entrances = {group_id: [rule for rule in known[group_id].rules if is_entrance(rule)] for group_id in known}
     named = {rule['remote_group_id'] for rules in entrances.values() for rule in rules if rule['remote_group_id']}
@@ -66,7 +66,7 @@ def described(rule: Mapping[str, Any], groups: Mapping[str, SecurityGroup]) -> R
 
 
 def ports_of(rule: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """The ports, or the type and code, written out where the rule means all of its protocol."""
+    """The ports, or the type and code, spelled out if the rule covers its whole protocol."""
     low, high = rule['port_range_min'], rule['port_range_max']
     if rule['protocol'] is None or low is not None or high is not None:
         return low, high
@@ -80,7 +80,7 @@ class SecurityGroupManager:
         self.networks = networks
 
     def list(self, context: Context, limit: int, offset: int, *, all_projects: bool = False) -> builtins.list[Group]:
-        """all_projects: also those of others, for administrators."""
+        """List groups. all_projects: include those of other projects, for administrators."""
         found = self.networks.security_groups(context, all_projects=all_projects)
         return in_full(self.networks, context, found[offset : offset + limit])
 
@@ -89,7 +89,7 @@ class SecurityGroupManager:
         return in_full(self.networks, context, [self.networks.security_group(context, group_id)])[0]
 
     def create(self, context: Context, name: str, description: str) -> Group:
-        """Forbidden for a name that only one group can have."""
+        """Create a group; Forbidden for a name that only one group can have."""
         try:
             made = self.networks.create_security_group(context, name, description)
         except Conflict as error:
@@ -105,7 +105,7 @@ class SecurityGroupManager:
         return in_full(self.networks, context, [changed])[0]
 
     def delete(self, context: Context, group_id: str) -> None:
-        """Invalid for a group that is in use."""
+        """Delete a group; Invalid if it is in use."""
         check_id(group_id)
         try:
             self.networks.delete_security_group(context, group_id)
@@ -113,7 +113,7 @@ class SecurityGroupManager:
             raise Invalid(str(error)) from None
 
     def add_rule(self, context: Context, wanted: Mapping[str, Any]) -> Rule:
-        """wanted: as the compute API writes rules, with parent_group_id."""
+        """Add a rule. wanted: in the format of the compute API, with parent_group_id."""
         parent_id, source_id = wanted['parent_group_id'], wanted.get('group_id')
         self.networks.security_group(context, parent_id)
         sources = {source_id: self.networks.security_group(context, source_id)} if source_id else {}
@@ -129,7 +129,7 @@ class SecurityGroupManager:
 
 
 def check_id(text: str) -> None:
-    """Invalid for what cannot be the id of a group or rule."""
+    """Invalid for a malformed ID of a group or rule."""
     try:
         uuid.UUID(text)
     except ValueError:

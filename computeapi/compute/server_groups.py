@@ -1,4 +1,4 @@
-"""Server groups: servers that are to share a host, or not to."""
+"""Server groups: servers that should share a host, or avoid doing so."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -18,13 +18,13 @@ SOFT_AFFINITY, SOFT_ANTI_AFFINITY = 'soft-affinity', 'soft-anti-affinity'
 
 
 class ServerGroupManager:
-    """Groups belong to a project; an administrator sees those of all."""
+    """Groups belong to a project; an administrator sees those of all projects."""
 
     def __init__(self, store: Store, quotas: Quotas, clock: Callable[[], datetime] = utcnow):
         self.store, self.quotas, self.clock = store, quotas, clock
 
     def get(self, context: Context, group_id: str) -> ServerGroup:
-        """ServerGroupNotFound also when the group is another project's."""
+        """ServerGroupNotFound, also if the group belongs to another project."""
         group = self.store.ask(rows.get, group_id)
         if group is None or not (context.is_admin or group.project_id == context.project_id):
             raise ServerGroupNotFound(id=group_id)
@@ -34,7 +34,7 @@ class ServerGroupManager:
         return self.store.ask(rows.select, None if all_projects else context.project_id or '', limit, offset)
 
     def create(self, context: Context, name: str, policy: str, rules: Mapping[str, Any]) -> ServerGroup:
-        """A new group of the caller's project; OverQuota, Invalid for rules that the policy does not know."""
+        """Create a group in the caller's project; OverQuota, Invalid for rules that the policy does not support."""
         if rules and policy != ANTI_AFFINITY:
             raise Invalid('Only anti-affinity policy supports rules.')
         project_id, user_id = context.project_id or '', context.user_id or ''
@@ -54,7 +54,7 @@ class ServerGroupManager:
             return rows.get(connection, group_id)  # type: ignore[return-value]
 
     def delete(self, group: ServerGroup) -> None:
-        """Its servers stay where they are, and are in no group."""
+        """Delete the group; its servers stay where they are and belong to no group."""
         with self.store.write() as connection:
             if not rows.delete(connection, group.uuid):
                 raise ServerGroupNotFound(id=group.uuid)

@@ -1,4 +1,4 @@
-"""The services that make up the cloud: whether they are up, and taking them out of use."""
+"""The services of the cloud: whether they are up, and how to take them out of service."""
 
 import builtins
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from computeapi.errors import Conflict, Invalid, NotFound
 
 
 class ServiceStatus(NamedTuple):
-    """A service with what follows from its row: the zone it is in, whether it is up, and whether its cell is down."""
+    """A service with derived facts: its zone, whether it is up, and whether its cell is down."""
 
     service: ComputeService
     zone: str
@@ -37,13 +37,13 @@ class ServiceManager:
     def list(
         self, host: str | None = None, binary: str | None = None, *, unreachable: bool = False
     ) -> builtins.list[ServiceStatus]:
-        """unreachable: also those whose cell is down."""
+        """List services. unreachable: include those whose cell is down."""
         with self.store.read() as connection:
             found = self._statuses(connection, rows.select(connection, host or None, binary or None))
         return [status for status in found if unreachable or not status.unreachable]
 
     def find(self, *, host: str, binary: str) -> ServiceStatus:
-        """The service of that binary on that host, to be changed; Invalid unless it is a compute host's, NotFound."""
+        """The service of that binary on that host, to be changed; Invalid if it is not a compute service, NotFound."""
         check_binary(binary)
         with self.store.read() as connection:
             found = self._statuses(connection, rows.select(connection, host, binary))
@@ -53,7 +53,7 @@ class ServiceManager:
         return found[0]
 
     def get(self, uuid: str) -> ServiceStatus:
-        """The service of that UUID, to be changed; NotFound, Invalid unless it is a compute host's."""
+        """The service with that UUID, to be changed; NotFound, Invalid if it is not a compute service."""
         with self.store.read() as connection:
             service = rows.get(connection, uuid)
             if service is None:
@@ -77,13 +77,13 @@ class ServiceManager:
         return self._change(service, disabled=False, disabled_reason=None)
 
     def disable(self, service: ComputeService, reason: str | None = None) -> ServiceStatus:
-        """No new servers come to its host."""
+        """Disable the service: no new servers are scheduled to its host."""
         return self._change(service, disabled=True, disabled_reason=reason)
 
     def force_down(self, service: ComputeService, down: bool) -> ServiceStatus:
-        """Say that it is down, whatever signs of life it gives, so that its servers can be evacuated.
+        """Treat the service as down, whatever heartbeats it sends, so that its servers can be evacuated.
 
-        Invalid to take that back before the host has learned what was evacuated, which its machines would not know.
+        Invalid to undo this before the host has removed the machines of the servers that were evacuated from it.
         """
         if not down and self.store.ask(server_migrations.evacuations_from, [service.host]):
             raise Invalid(
@@ -100,8 +100,8 @@ class ServiceManager:
             return self._statuses(connection, [service._replace(**values)])[0]
 
     def delete(self, identifier: str) -> None:
-        """Forget the service of that number or UUID; Conflict for a compute host that still has servers, or that some
-        are moving from or to."""
+        """Delete the service with that ID or UUID; Conflict for a compute host with servers or migrations in
+        progress."""
         with self.store.write() as connection:
             service = rows.get(connection, identifier)
             if service is None:
@@ -126,6 +126,6 @@ def _check_empty(connection: sa.Connection, host: str) -> None:
 
 
 def check_binary(binary: str) -> None:
-    """Invalid for a service that cannot be taken out of use."""
+    """Invalid for a service that cannot be disabled."""
     if binary != COMPUTE:
         raise Invalid(f'Updating a {binary[:64]} service is not supported. Only {COMPUTE} services can be updated.')

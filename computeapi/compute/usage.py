@@ -1,4 +1,4 @@
-"""What projects used in a time: the hours that their servers ran, times their sizes."""
+"""The usage of projects in a period: the hours that their servers existed, multiplied by their sizes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class ServerUsage:
-    """What one server used; hours are those within the time that was asked for, uptime is all of its life."""
+    """The usage of one server; `hours` are those within the requested period, `uptime` is its whole lifetime."""
 
     server: Span
     hours: float
@@ -30,7 +30,7 @@ class ServerUsage:
 
 @dataclass(frozen=True)
 class ProjectUsage:
-    """What a project used from `start` to `stop`."""
+    """The usage of a project from `start` to `stop`."""
 
     project_id: str
     start: datetime
@@ -67,9 +67,9 @@ class UsageRecords:
     def page(
         self, start: datetime | None, stop: datetime | None, page: Page, project_id: str | None = None
     ) -> list[ProjectUsage]:
-        """The use that one page of servers made, by project (one of them, or all); None: now.
+        """The usage of one page of servers, by project, for one project or all; start or stop None: now.
 
-        A project whose servers are on several pages is on each of them, with what those servers used.
+        A project whose servers span several pages is on each of them, with the usage of the servers on that page.
         """
         now = self.clock()
         now_alone = start is None and stop is None

@@ -1,6 +1,6 @@
-"""The monthly audits of what servers used: which hosts have told of a month.
+"""Monthly usage audits: which hosts have reported for a month.
 
-An audit tells its findings by notifications, which this service does not send; so no host has run one.
+An audit reports by notifications, which this service does not send; so no host has run one.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from computeapi.errors import Invalid
 
 
 class Audit(NamedTuple):
-    """The audit of the time from `begin` to `end`; hosts_not_run: those that have not told of it."""
+    """The audit of the period from `begin` to `end`; hosts_not_run: the hosts that have not reported for it."""
 
     begin: datetime
     end: datetime
@@ -28,7 +28,7 @@ class UsageAudits:
         self.services, self.clock = services, clock
 
     def last(self, before: datetime | None = None) -> Audit:
-        """The audit of the last month that was over before a moment, or before now."""
+        """The audit of the last month that ended before the given time, by default now."""
         begin, end = _month_before(before or self.clock())
         return Audit(begin, end, [status.service.host for status in self.services.list(binary=COMPUTE)])
 
@@ -41,7 +41,7 @@ def _month_before(moment: datetime) -> tuple[datetime, datetime]:
 
 
 def _previous(first: datetime) -> datetime:
-    """The first day of the month before."""
+    """The first day of the previous month."""
     if first.month == 1:
         if first.year == MINYEAR:
             raise Invalid(f'There is no month before {first}.')

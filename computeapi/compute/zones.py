@@ -1,4 +1,4 @@
-"""Availability zones: the parts of the cloud that a server can be asked into."""
+"""Availability zones: the parts of the cloud in which a server can be requested."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -14,12 +14,12 @@ from computeapi.db.engine import Store
 from computeapi.db.services import COMPUTE
 from computeapi.errors import Invalid
 
-# Where the services are that run no servers.
+# The zone of the services that run no servers.
 INTERNAL = 'internal'
 
 
 class ZoneMember(NamedTuple):
-    """A service in a zone; up: whether it was heard of lately."""
+    """A service in a zone; up: whether it has sent a heartbeat lately and was not forced down."""
 
     host: str
     binary: str
@@ -39,7 +39,7 @@ class Zone(NamedTuple):
 
 
 class Zones:
-    """A compute host is in the zone that the metadata of its aggregate names, or else in the default one."""
+    """The zone of a compute host is the one in the metadata of its aggregate, or else the default one."""
 
     def __init__(self, store: Store, cells: Cells, conf: cfg.ConfigOpts, clock: Callable[[], datetime] = utcnow):
         self.store, self.cells, self.clock = store, cells, clock
@@ -47,7 +47,7 @@ class Zones:
         self.down_after = conf.service_down_time
 
     def of_host(self, host: str) -> str:
-        """The zone of a compute host; the default one for a host that nobody knows."""
+        """The zone of a compute host; the default one for an unknown host."""
         return self.store.ask(aggregates.zones, [host]).get(host, self.default)
 
     def hosts_of(self, zone: str) -> list[str]:
@@ -58,7 +58,7 @@ class Zones:
         return [host for host in hosts if zones.get(host, self.default) == zone]
 
     def list(self) -> list[Zone]:
-        """Every zone that has a service, by name; those of cells that are down do not count."""
+        """Every zone that has a service, by name; services whose cell is down do not count."""
         with self.store.read() as connection:
             zones, found = aggregates.zones(connection), services.select(connection)
         now, lost = self.clock(), self.cells.out_of_reach()
@@ -71,6 +71,6 @@ class Zones:
         return [Zone(name, served) for name, served in sorted(members.items())]
 
     def check(self, name: str) -> None:
-        """Invalid for a zone that no server can be put into."""
+        """Invalid for a zone in which no server can be created."""
         if not any(zone.available and zone.name == name != INTERNAL for zone in self.list()):
             raise Invalid('The requested availability zone is not available')

@@ -352,7 +352,10 @@ def load(files: list[str] | None = None, overrides: dict[tuple[str, str], object
         conf.register_opts(options, group=group)
     arguments = itertools.chain.from_iterable(('--config-file', name) for name in files or ())
     conf(list(arguments), project='computeapi', default_config_files=[], default_config_dirs=[])
-    for (group, option), value in (overrides or {}).items():
+    for name, value in (overrides or {}).items():
+        if not isinstance(name, tuple):
+            raise cfg.ConfigFileValueError(f"{name}: options are by group and name, as ('quota', 'instances')")
+        group, option = name
         try:
             conf.set_override(option, value, None if group == 'DEFAULT' else group)
         except ValueError as error:

@@ -1,6 +1,7 @@
-"""Consoles of servers at the URLs that the compute API gives out: a proxy between browsers, or other clients of
-WebSockets, and what listens on a server's host; and pages for browsers.
+"""Consoles of servers at the URLs that the compute API returns: a WebSocket proxy between clients, such as browsers,
+and the console ports on a server's host; and pages for browsers.
 
-doors.py: where each type of console is let in.  asked.py: what a request says.  proxy.py: who may pass, and passing
-on.  pages/: what browsers show.  process.py: the proxy as `computeapi consoleproxy`.  background.py: within `serve`.
+doors.py: the listening port of each console type.  asked.py: parsing of requests.  proxy.py: authorization and
+forwarding.  pages/: the browser pages.  process.py: the proxy as `computeapi consoleproxy`.  background.py: the proxy
+within `serve`.
 """

@@ -1,4 +1,4 @@
-"""What a request at a door says: whether it wants a console, with which token, and from which site it comes."""
+"""Parses requests to the proxy: whether they are for a console, their token, and their origin."""
 
 from collections.abc import Collection
 from http.cookies import CookieError, SimpleCookie
@@ -15,12 +15,12 @@ def wants_console(request: Request) -> bool:
 
 
 def path_of(request: Request) -> str:
-    """Without the query, which holds secrets."""
+    """The path without the query, which contains secrets."""
     return request.path.partition('?')[0]
 
 
 def token_of(request: Request) -> str:
-    """The token: `?token=...`, `?path=?token=...`, as noVNC was told it, or a cookie; '' if there is none."""
+    """The token: `?token=...`, `?path=?token=...`, which noVNC was given, or a cookie; '' if there is none."""
     query = _query(request.path)
     for found in (query, _query(query.get('path', ''))):
         if found.get('token'):
@@ -29,7 +29,7 @@ def token_of(request: Request) -> str:
 
 
 def _query(path: str) -> dict[str, str]:
-    """The parameters behind a path, of several of one name the last; none where there are too many."""
+    """The query parameters of a path, the last one of each name; none if there are too many."""
     try:
         return dict(parse_qsl(path.partition('?')[2], max_num_fields=MOST_PARAMETERS))
     except ValueError:
@@ -37,7 +37,7 @@ def _query(path: str) -> dict[str, str]:
 
 
 def _cookie(headers: Headers, name: str) -> str:
-    # What other cookies hold may be malformed, and is nobody's business here.
+    # Other cookies may be malformed, which does not matter here.
     for part in '; '.join(headers.get_all('Cookie')).split(';'):
         cookie = SimpleCookie()
         try:
@@ -50,7 +50,7 @@ def _cookie(headers: Headers, name: str) -> str:
 
 
 def comes_from(request: Request, allowed: Collection[str]) -> bool:
-    """Whether a page of this host, or of one that is allowed, asks; clients that are no browsers say no Origin."""
+    """Whether a page of this host or of an allowed one sent the request; only browsers send an Origin."""
     origins = request.headers.get_all('Origin')
     hosts = request.headers.get_all('Host')
     if not origins:

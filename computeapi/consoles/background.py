@@ -1,4 +1,4 @@
-"""The proxy in a thread of a process that has other things to do."""
+"""The console proxy in a thread of a process with other work."""
 
 import asyncio
 import selectors
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def letting_in(doors: Sequence[OpenDoor], consoles: Callable[[], 'Consoles'], conf: 'cfg.ConfigOpts') -> Iterator[None]:
-    """Let in at the doors within the block; what that takes is loaded when somebody comes first."""
+    """Accept clients at the doors within the block; the proxy is loaded when the first one connects."""
     context, (ending, end) = tls(conf), socket.socketpair()
 
     def work() -> None:
@@ -27,7 +27,7 @@ def letting_in(doors: Sequence[OpenDoor], consoles: Callable[[], 'Consoles'], co
         from computeapi.consoles.proxy import ConsoleProxy
 
         async def run() -> None:
-            # The other end is closed at the end.
+            # The other end is closed at the end of the block.
             stop = asyncio.get_running_loop().sock_recv(ending, 1)
             await ConsoleProxy(consoles(), conf).run(doors, context, stop)
 
@@ -45,7 +45,7 @@ def letting_in(doors: Sequence[OpenDoor], consoles: Callable[[], 'Consoles'], co
 
 
 def _somebody_came(doors: Sequence[OpenDoor], ending: socket.socket) -> bool:
-    """Whether that was before the end."""
+    """Whether a client connected before the end."""
     with selectors.DefaultSelector() as selector:
         for each in (ending, *(door.socket for door in doors)):
             selector.register(each, selectors.EVENT_READ)

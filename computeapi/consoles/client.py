@@ -1,4 +1,4 @@
-"""A client at a door, and at a console when it has been let in."""
+"""A client of the console proxy, before and after it is connected to a console."""
 
 import asyncio
 import time
@@ -11,10 +11,10 @@ from computeapi.db.consoles import ConsoleToken
 
 
 class Client(ServerConnection):
-    """A connection that those who let in know of as long as it is there.
+    """A connection that the proxy knows for as long as it exists.
 
-    token: where it has been let in.  heard: when it said something last, by the monotonic clock.
-    why: set when the visit is over for a reason of ours.
+    token: the console it was admitted to.  heard: when it last sent something, by the monotonic clock.
+    why: set if the proxy ends the connection, with its reason.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Client(ServerConnection):
 
     @property
     def address(self) -> str:
-        """Where it is, for the log."""
+        """The address of the client, for the log."""
         peer = self.transport.get_extra_info('peername')
         return str(peer[0]) if peer else '-'
 
@@ -45,7 +45,7 @@ class Client(ServerConnection):
             self.why.set_result(why)
 
     def stop(self) -> None:
-        """The proxy ends: who has not been let in yet will not be."""
+        """The proxy stops: clients that are not admitted yet are disconnected."""
         if self.token is None:
             self.transport.abort()
         else:

@@ -1,4 +1,4 @@
-"""Where each type of console is let in: a port of its own, so that a token opens nothing but what it is for."""
+"""The listening port of each console type; separate ports, so that a token opens only the type it is for."""
 
 import ssl
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ from computeapi.listening import listening_at
 
 
 class Door(NamedTuple):
-    """A type of console, and the options of its proxy: their group, where it listens, and its URL.
+    """A console type and the options of its proxy: their group, the address to listen at, and the URL.
 
-    url: how that is built of a host and a port where nobody says it, with and without TLS ({s} is an s with it).
+    url: the template of the default URL, by host and port; {s} is an s with TLS, and empty without.
     """
 
     kind: str
@@ -47,19 +47,19 @@ DOORS = (
 
 
 class OpenDoor(NamedTuple):
-    """A type of console, and a socket that accepts those who want one."""
+    """A console type, and its listening socket."""
 
     kind: str
     socket: socket
 
 
 def wanted(conf: cfg.ConfigOpts) -> Iterator[Door]:
-    """Those whose type of console servers have."""
+    """The doors of the enabled console types."""
     return (door for door in DOORS if conf[door.group].enabled)
 
 
 def opened(conf: cfg.ConfigOpts, stack: ExitStack) -> list[OpenDoor]:
-    """A socket for each, closed with the stack; OSError, which names the option, where an address cannot be had."""
+    """A socket for each door, closed with the stack; OSError, naming the option, if an address is not available."""
     return [OpenDoor(door.kind, stack.enter_context(listening(conf, door))) for door in wanted(conf)]
 
 
@@ -69,7 +69,7 @@ def listening(conf: cfg.ConfigOpts, door: Door) -> socket:
 
 
 def offer(conf: cfg.ConfigOpts, doors: list[OpenDoor], host: str) -> None:
-    """Let URLs lead to these doors at that host, unless conf says otherwise."""
+    """Set the default URLs to these doors at that host, which the configuration can override."""
     options = {door.kind: door for door in DOORS}
     for kind, accepting in doors:
         door, port, s = options[kind], accepting.getsockname()[1], 's' if conf.cert else ''
@@ -78,7 +78,7 @@ def offer(conf: cfg.ConfigOpts, doors: list[OpenDoor], host: str) -> None:
 
 
 def tls(conf: cfg.ConfigOpts) -> ssl.SSLContext | None:
-    """How the doors prove who they are; None where they do not. cfg.Error for files that do not fit."""
+    """The TLS context of the doors; None without TLS. cfg.Error for unusable files."""
     if not conf.cert:
         return None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

@@ -1,4 +1,4 @@
-"""`computeapi consoleproxy`: a process that lets clients to the consoles of servers, wherever their tokens lead."""
+"""`computeapi consoleproxy`: a process that connects clients to the consoles of servers, by their tokens."""
 
 import asyncio
 import logging
@@ -18,7 +18,7 @@ LOG = logging.getLogger(__name__)
 
 
 def run(conf: cfg.ConfigOpts) -> None:
-    """Let in until SIGTERM or SIGINT; OSError when an address cannot be had, cfg.Error without anything to do."""
+    """Serve until SIGTERM or SIGINT; OSError if an address is not available, cfg.Error without console types."""
     log.start(conf)
     tls = doors.tls(conf)
     with ExitStack() as stack:
@@ -34,5 +34,5 @@ def run(conf: cfg.ConfigOpts) -> None:
         ending = Ending()
         for door in opened:
             LOG.info('Consoles of type %s are at %s port %d', door.kind, *door.socket.getsockname()[:2])
-        # Loops of events give signals back at their end, when a second one would kill the process.
+        # Event loops restore the signal handlers at their end, when a second signal would kill the process.
         asyncio.run(ConsoleProxy(consoles, conf).run(opened, tls, asyncio.to_thread(ending.wait)))

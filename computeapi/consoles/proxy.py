@@ -1,4 +1,4 @@
-"""Who may pass to a console, and passing on what it and the client say."""
+"""The console proxy: authorizes clients, and forwards data between them and consoles."""
 
 import asyncio
 import functools
@@ -29,19 +29,19 @@ from computeapi.db.consoles import ConsoleToken
 from computeapi.errors import ConsoleTokenNotFound, DatabaseTrouble, NotSupported
 
 LOG = logging.getLogger(__name__)
-# The library's lines may hold what clients sent, tokens included.
+# The library's log lines may contain what clients sent, including tokens.
 SILENT = logging.Logger('websockets', logging.CRITICAL + 1)
 LOOK_SECONDS = 2
-# Looking things up is done in threads.
+# Threads for database queries.
 THREADS = 4
 OPEN_SECONDS, CLOSE_SECONDS = 10, 2
-# How many may be connected besides those who are at consoles: who has not said yet what it wants, or reads pages.
+# The maximum number of clients not at a console: those that have not sent a request yet, or that read pages.
 MOST_AT_DOORS = 100
-# Who has the address of one console cannot take all places: so many of those who look at a server share it.
+# The holder of one console's URL cannot use up all connections: this is the limit for the clients of one server.
 MOST_AT_ONE_SERVER = 20
 CHUNK = 64 * 1024
 NORMAL, FAILED = 1000, 1011
-# So much room a frame has that closes a connection.
+# The room for a reason in a close frame.
 LONGEST_REASON = 120
 BINARY = Subprotocol('binary')
 
@@ -50,7 +50,7 @@ T = TypeVar('T')
 
 
 class ConsoleProxy:
-    """Lets those to a console who bring its token, as long as the server is where it was, and runs.
+    """Connects clients to a console by its token, as long as the server is still on that host, and runs.
 
     conf: its groups [console] and [consoleauth].
     """
@@ -58,14 +58,14 @@ class ConsoleProxy:
     def __init__(self, consoles: Consoles, conf: cfg.ConfigOpts):
         self.consoles, self.options = consoles, conf.console
         self.sessions_end = conf.consoleauth.enforce_session_timeout
-        # Those who came first, first.
+        # In order of arrival.
         self.clients = dict[Client, None]()
         self.threads = ThreadPoolExecutor(THREADS, 'console-proxy')
-        # One for each that can be at a console: who waits for a host that does not answer keeps nobody waiting.
+        # One thread per possible console connection, so that hosts that do not answer delay nobody else.
         self.connecting = ThreadPoolExecutor(self.options.max_connections, 'console-connect')
 
     async def run(self, doors: Iterable[OpenDoor], tls: ssl.SSLContext | None, stop: Awaitable[object]) -> None:
-        """Let in at the doors until *stop*; then all connections are closed."""
+        """Accept clients at the doors until *stop*; then all connections are closed."""
         async with AsyncExitStack() as stack:
             stack.callback(self.threads.shutdown)
             stack.callback(self.connecting.shutdown)
@@ -93,7 +93,7 @@ class ConsoleProxy:
         )
 
     async def asked(self, function: Callable[P, T], *arguments: P.args, **facts: P.kwargs) -> T:
-        """What the function returns, which may take a while."""
+        """Call a function that may block, in a thread."""
         call = functools.partial(function, *arguments, **facts)
         return await asyncio.get_running_loop().run_in_executor(self.threads, call)
 
@@ -103,7 +103,7 @@ class ConsoleProxy:
     # ------------------------------------------------------------------ at the door
 
     def came(self, client: Client) -> None:
-        """One too many takes the place of the one that waits longest: who says nothing keeps nobody out."""
+        """Register a client. If too many wait, the oldest one is disconnected, so that idle ones keep nobody out."""
         self.clients[client] = None
         waiting = [each for each in self.clients if each.token is None]
         if len(waiting) > MOST_AT_DOORS:
@@ -114,11 +114,11 @@ class ConsoleProxy:
         self.clients.pop(client, None)
 
     def visitors(self) -> list[tuple[Client, ConsoleToken]]:
-        """Who is at consoles."""
+        """The clients at consoles."""
         return [(client, client.token) for client in self.clients if client.token is not None]
 
     async def let_in(self, kind: str, client: Client, request: Request) -> Response | None:
-        """None for who is let in; else what it is answered."""
+        """Admit a client and return None, or return the answer to its request."""
         try:
             answer = await self.answer(kind, client, request)
         except DatabaseTrouble as error:
@@ -128,9 +128,9 @@ class ConsoleProxy:
             LOG.exception('A request for a console failed')
             answer = refusal(500, 'Something went wrong')
         status = 101 if answer is None else answer.status_code
-        # Pages are also what load balancers ask for, every second.
+        # Load balancers also request pages, as health checks.
         level = logging.DEBUG if status == 200 else logging.INFO
-        # Of the request nothing is said: who mistakes where a token goes has it in the path.
+        # The request is not logged: clients may put the token into the path by mistake.
         LOG.log(level, '%s requested the %s console, status: %d', client.address, kind, status)
         return answer
 
@@ -155,7 +155,7 @@ class ConsoleProxy:
     # ------------------------------------------------------------------ at the console
 
     async def pass_on(self, client: Client) -> None:
-        """Until either side has had enough, or the visit is to end."""
+        """Connect the client and the console, until either side closes, or the proxy ends the connection."""
         token, began = client.token, time.monotonic()
         assert token is not None
         LOG.info('%s opened the %s console of server %s', client.address, token.kind, token.server_id)
@@ -172,18 +172,18 @@ class ConsoleProxy:
         await client.close(code, why.encode()[:LONGEST_REASON].decode(errors='ignore'))
 
     async def converse(self, client: Client, token: ConsoleToken) -> str:
-        """Why it is over; OSError, HypervisorError, NotSupported when the console cannot be reached."""
+        """Forward data, and return why it ended; OSError, HypervisorError, NotSupported if the console is away."""
         with closing(await self.connected(token)) as connection:
             connection.setblocking(False)
             reader, writer = await asyncio.open_connection(sock=connection)
             try:
                 return await _first_of(_keys(client, writer), _output(reader, client), client.why)
             finally:
-                # What the console has not read yet it will not be told.
+                # Data that the console has not read yet is discarded.
                 writer.transport.abort()
 
     async def watch(self) -> None:
-        """End visits whose time is over."""
+        """Periodically end connections that are no longer allowed."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             try:
@@ -196,7 +196,7 @@ class ConsoleProxy:
     async def look(self) -> None:
         visitors, heard = self.visitors(), dict[str, float]()
         for client, token in visitors:
-            # A viewer of SPICE has several connections, of which only the one for its keys says much.
+            # A SPICE viewer has several connections, of which only the one for input is active.
             heard[token.hash] = max(client.heard, heard.get(token.hash, client.heard))
         for client, token in visitors:
             if heard[token.hash] + self.options.idle_timeout < time.monotonic():
@@ -214,17 +214,17 @@ class ConsoleProxy:
 
 
 def refusal(status: int, reason: str) -> Response:
-    """What a client of WebSockets is answered. Nothing follows, for some, such as tempest, would take it for frames."""
+    """The answer to a WebSocket client. It has no body, which some clients, such as tempest, would take for frames."""
     return Response(status, reason, Headers({'Content-Length': '0', 'Connection': 'close'}))
 
 
 def _subprotocol(client: object, offered: Sequence[Subprotocol]) -> Subprotocol | None:
-    """Clients that ask for one get `binary`, as older ones of noVNC expect."""
+    """Select `binary` if the client offers it, as older versions of noVNC expect."""
     return BINARY if BINARY in offered else None
 
 
 async def _keys(client: Client, writer: StreamWriter) -> str:
-    """Let the console have what the client says."""
+    """Forward data from the client to the console."""
     async for message in client:
         client.heard = time.monotonic()
         writer.write(message if isinstance(message, bytes) else message.encode())
@@ -233,14 +233,14 @@ async def _keys(client: Client, writer: StreamWriter) -> str:
 
 
 async def _output(reader: StreamReader, client: Client) -> str:
-    """Let the client have what the console says."""
+    """Forward data from the console to the client."""
     while data := await reader.read(CHUNK):
         await client.send(data)
     return 'The console has ended.'
 
 
 async def _first_of(*each: Awaitable[str]) -> str:
-    """What the first of them says that is done; the others are not done any more."""
+    """The result of the first one that is done; the others are cancelled."""
     tasks = [asyncio.ensure_future(one) for one in each]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from computeapi.clock import naive
 from computeapi.compute.periodic import Periodic
 from computeapi.db.clock import elapsed
 from computeapi.errors import Invalid
@@ -55,7 +56,7 @@ class CloudClock:
         return 1.0 if self._set is None else self._set[2]
 
     def freeze(self, moment: datetime | None = None) -> None:
-        """Stand still, now or at a moment (naive UTC); Invalid for one too far away."""
+        """Stand still, now or at a moment, in UTC where it says no zone; Invalid for one too far away."""
         self.change(moment=moment, rate=0)
 
     def step(self, seconds: float = 0, **time: float) -> None:
@@ -73,7 +74,7 @@ class CloudClock:
     def change(self, *, moment: datetime | None = None, rate: float | None = None) -> None:
         """Be set to a moment, or to another rate, or both; Invalid."""
         with self._lock:
-            moment, rate = self() if moment is None else moment, self.rate if rate is None else rate
+            moment, rate = self() if moment is None else naive(moment), self.rate if rate is None else rate
             if not FIRST <= moment <= LAST:
                 raise _too_far()
             if not 0 <= rate <= FASTEST:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
@@ -48,6 +49,7 @@ class Outages(ABC):
     def __init__(self, service: Callable[[], Service]):
         self.service = service
         self.names: frozenset[str] = frozenset()
+        self._lock = threading.RLock()
 
     @abstractmethod
     def known(self) -> Iterable[str]:
@@ -62,13 +64,15 @@ class Outages(ABC):
 
         What is so already does not come back at the end.
         """
-        was_up = name not in self.names
-        self._change(name, self.names | {name})
+        with self._lock:
+            was_up = name not in self.names
+            self._change(name, self.names | {name})
         return Outage(lambda: self.up(name) if was_up and name in self.names else None)
 
     def up(self, name: str) -> None:
         """Let it be as ever, and what waited for it go on; NotFound."""
-        self._change(name, self.names - {name})
+        with self._lock:
+            self._change(name, self.names - {name})
         self.service().platform.tasks.hasten_all()
 
     def _change(self, name: str, names: frozenset[str]) -> None:

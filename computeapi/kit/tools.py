@@ -81,6 +81,8 @@ class Tools:
         self.clock.tell(service.found_otherwise, service.platform.tasks.wake)
         if self.scene is not None:
             self.accounts = self.load(self.scene)
+        # A branch may begin with what was out of reach.
+        self.cells.found_otherwise()
         self.snapshot(INITIAL)
 
     def hasten(self, server_ids: Collection[str]) -> None:
@@ -117,9 +119,15 @@ class Tools:
             tell()
             self.faults.found_otherwise()
             self.plans.found_otherwise()
-            self.service.found_otherwise()
-            self.hosts.found_otherwise()
-            self.cells.found_otherwise()
+            self._found_otherwise()
+
+    def _found_otherwise(self) -> None:
+        """The store is not what it was."""
+        self.service.found_otherwise()
+        self.hosts.found_otherwise()
+        self.cells.found_otherwise()
+        # What work waited for then may be no more, and plans have to know what waits now.
+        self.service.platform.tasks.hasten_all()
 
     def forget(self, name: str) -> None:
         """Delete a snapshot; NotFound, Conflict for that of the beginning."""
@@ -139,7 +147,7 @@ class Tools:
         with self.standing_still(), self.seed.during('load'):
             found = loading.load(self.service, source)
             self.seed.keep_apart(source.document)
-            self.service.found_otherwise()
+            self._found_otherwise()
         return found
 
     def reset(self) -> None:

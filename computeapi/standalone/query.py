@@ -12,6 +12,8 @@ from computeapi.web.request import Request
 
 MAX_INTEGER = 2**31 - 1
 MAX_SORT_KEYS = 10
+MAX_VALUES = 1000
+"""How many values a list is looked for by: databases take so many in a statement."""
 
 
 def boolean(name: str, value: str) -> bool:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from openstack.connection import Connection
 
 HOST = '127.0.0.1'
+POLICY_FILE = 'oslo_policy', 'policy_file'
 NOT_THERE = 'The cloud is not there: start it, or use it in a `with`.'
 Options = Mapping[tuple[str, str], object]
 """Of the configuration, by group and name."""
@@ -66,7 +67,7 @@ class Cloud:
     told: hears of each user of it.
     seed: of ids, addresses and passwords, which are then the same each time.
     webhook_allow: networks that webhooks may lead to, such as 10.1.0.0/16, besides the loopback.
-    OSError when the port cannot be had, oslo_config.cfg.Error for options that do not fit.
+    OSError when the port, or a file, cannot be had, oslo_config.cfg.Error for options that do not fit.
     """
 
     url: str
@@ -92,7 +93,11 @@ class Cloud:
         webhook_allow: Iterable[str] = (),
     ):
         newest = {} if release is None else options_of(release)
-        self._conf = conf or config.load(overrides={('simulated', 'hosts'): hosts, **newest, **(options or {})})
+        given = dict(options or {})
+        if rules := given.get(POLICY_FILE):
+            # Of one that is not found, nobody hears: there are the usual rules then.
+            given[POLICY_FILE] = str(Path(str(rules)).resolve(strict=True))
+        self._conf = conf or config.load(overrides={('simulated', 'hosts'): hosts, **newest, **given})
         self._port, self._prepare, self._journal_file = port, prepare, journal
         self._scene = Path(load) if isinstance(load, str) else load
         self._told, self._given = told, list[UserAccount]()

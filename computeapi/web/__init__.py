@@ -1,1 +1,1 @@
-"""The framework: declare operations, serve them at every version.  It knows no resource."""
+"""The framework: declares operations and serves them at every version. It knows no resource."""

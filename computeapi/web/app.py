@@ -1,4 +1,4 @@
-"""The whole life of a request, in the order in which errors win."""
+"""The life cycle of a request. The order of its steps decides which error wins."""
 
 import logging
 import re
@@ -21,7 +21,7 @@ from computeapi.web.routing import PROJECT, Bound, Endpoint, Match, route_table
 LOG = logging.getLogger(__name__)
 LONGEST_SHOWN = 255
 LONGEST_LIST = 16 * 2**20
-"""How many bytes the answer to a list may have, if it has pages and more than one item."""
+"""The maximum size of a list in bytes, if it is paged and has more than one item."""
 SAFE = frozenset({'GET', 'HEAD'})
 BODILESS = SAFE | {'DELETE'}
 
@@ -29,7 +29,7 @@ BODILESS = SAFE | {'DELETE'}
 class App:
     """The API as a WSGI app: route, version, media type, operation, validation, policy, handler, answer.
 
-    project: what a project in the URL looks like, before the path; None where there is none.
+    project: the pattern of a project ID in the URL, before the path; None if there is none.
     """
 
     project: re.Pattern[str] | None = PROJECT
@@ -42,7 +42,7 @@ class App:
         link_prefix: str | None = None,
         response_validation: str = 'ignore',
     ):
-        """response_validation: what to do about an answer that its operation did not promise, ignore, warn or error."""
+        """response_validation: how to treat an answer that its operation does not declare: ignore, warn or error."""
         self.controllers = {type(controller): controller for controller in controllers}
         self.routes = route_table(tuple(self.controllers), self.project)
         self.default_version = min(kind.history.default for kind in self.controllers)
@@ -74,26 +74,26 @@ class App:
             return self.fault(req, error)
 
     def find(self, req: Request) -> Match | None:
-        """What the request is for; None where no operation is."""
+        """The endpoint of the request; None if there is no operation."""
         return self.routes.find(req.environ)
 
     def missing(self, req: Request) -> webob.Response:
-        """The answer where no operation is."""
+        """The answer if there is no operation."""
         return webob.exc.HTTPNotFound()
 
     def fault(self, req: Request, error: Exception) -> webob.Response:
-        """The answer to an error, a bug in a handler included."""
+        """The answer to an error, including a bug in a handler."""
         return faults.of(error)
 
     def answer(self, req: Request, endpoint: Endpoint, parameters: dict[str, Any]) -> webob.Response:
-        """Run the operation that the request names; any Error may come out of it."""
+        """Run the operation that the request names; raises any Error."""
         req.check_media_type()
-        # What comes with a GET or a DELETE says nothing, and is not looked at.
+        # The body of a GET or DELETE is ignored.
         body = req.document() if endpoint.actions or (req.method not in BODILESS and req.data()) else None
         return self.run(req, self.choose(req, endpoint, body), parameters, body)
 
     def choose(self, req: Request, endpoint: Endpoint, body: Any) -> Bound:
-        """The operation of the endpoint that is meant: by the action in the body, if it has some, and the version."""
+        """Select the operation of the endpoint: by the action in the body, if there are actions, and by the version."""
         bound: Bound = endpoint.choices[action_of(body, endpoint) if endpoint.actions else None].at(req.version)
         if req.project_in_url and req.project_in_url != req.context.project_id:
             raise Invalid(
@@ -105,7 +105,7 @@ class App:
         return bound
 
     def run(self, req: Request, bound: Bound, parameters: dict[str, Any], body: Any) -> webob.Response:
-        """Validate, authorize, handle, render: from here on everything is the operation's own."""
+        """Validate, authorize, handle, render: from here on, everything is specific to the operation."""
         operation, controller = bound.operation, self.controllers[bound.kind]
         self.accept(req, operation, parameters, body)
         try:
@@ -116,7 +116,7 @@ class App:
             raise
 
     def accept(self, req: Request, operation: Operation, parameters: dict[str, Any], body: Any) -> None:
-        """Let the request be for the operation; Invalid for a body or a query that it does not take."""
+        """Bind the request to the operation; Invalid for a body or a query that it does not accept."""
         req.operation = req.environ[OPERATION] = operation
         if operation.secret_path:
             req.environ[LOGGED_PATH] = operation.path
@@ -127,7 +127,7 @@ class App:
             req.query = operation.query_validator.check(req.raw_query(), req.version, req.legacy)
 
     def authorize(self, req: Request, controller: Controller, parameters: dict[str, Any]) -> None:
-        """Ask the operation's policy, for the subject if the path names one; the subject replaces its id."""
+        """Check the operation's policy, for the subject if the path names one; the subject replaces its ID."""
         operation, subject = req.operation, controller.subject
         if subject not in parameters:
             return req.check(operation.policy, controller.target(req, parameters))
@@ -138,8 +138,8 @@ class App:
             req.check(operation.policy, target_of(found))
 
     def bounded(self, req: Request, handle: Callable[[], Any]) -> webob.Response:
-        """The answer of a handler. A page that is too long is asked for again with as many items as will fit, so that
-        it is bounded whatever the items weigh; its link leads to the rest."""
+        """The answer of a handler. If a page is too long, the handler runs again with a smaller limit, so that the size
+        is bounded however large the items are; the link of the page leads to the rest."""
         result = handle()
         response = self.render(req, result)
         if (response.content_length or 0) <= self.longest_list or req.method != 'GET' or not req.takes('limit'):
@@ -155,7 +155,7 @@ class App:
         return response
 
     def render(self, req: Request, result: Any) -> webob.Response:
-        """The answer of a handler: a body, or a Reply when a body is not all there is to say."""
+        """The answer of a handler, which returns a body, or a Reply if there is more than a body."""
         reply = result if isinstance(result, Reply) else Reply(result)
         success, media_type = req.operation.answers.at(req.version)
         status = reply.status or success
@@ -169,7 +169,7 @@ class App:
         return webob.Response(app_iter=[body], status=status, headerlist=headers)
 
     def validate(self, req: Request, status: int, body: bytes | None) -> None:
-        """Compare an answer with what the operation promises; what differs is a bug, in the one or the other."""
+        """Compare an answer with the declaration of the operation; a difference is a bug in one of them."""
         if self.response_validation == 'ignore':
             return
         try:
@@ -181,14 +181,14 @@ class App:
 
 
 def items_of(result: Any) -> int:
-    """How many items a handler answers with, if that is a list."""
+    """The number of items in the result of a handler, if it is a list."""
     body = result.body if isinstance(result, Reply) else result
     lists = (value for value in body.values() if isinstance(value, list)) if isinstance(body, dict) else iter(())
     return len(next(lists, ()))
 
 
 def check_promises(req: Request, status: int, body: bytes | None) -> None:
-    """ValueError for a rule, a status or a body that the operation does not declare; an error has no body to check."""
+    """ValueError for a rule, a status or a body that the operation does not declare; *body* is None for an error."""
     operation = req.operation
     undeclared = ', '.join(str(policy) for policy in req.asked.difference(operation.policies))
     if undeclared:
@@ -200,7 +200,7 @@ def check_promises(req: Request, status: int, body: bytes | None) -> None:
 
 
 def action_of(body: Any, endpoint: Endpoint) -> str:
-    """The one key of an action body; Invalid if it has another shape or names no action of the endpoint."""
+    """The only key of an action body; Invalid if it has another shape or names no action of the endpoint."""
     if isinstance(body, (dict, list, str)) and len(body) != 1:
         raise Invalid('Malformed request body')
     if not isinstance(body, dict):

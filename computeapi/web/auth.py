@@ -1,6 +1,6 @@
-"""Who is asking: the filters `authtoken` (who does the token belong to) and `keystonecontext` (what may it do).
+"""Authentication: the filters `authtoken` (whom the token belongs to) and `keystonecontext` (what the caller may do).
 
-The four strategies leave the same thing behind: a `Context` in the WSGI environment.
+All four strategies have the same result: a `Context` in the WSGI environment.
 """
 
 import base64
@@ -27,23 +27,24 @@ UNAUTHORIZED = orjson.dumps(
     }
 )
 TOKEN_KEY = 'HTTP_X_AUTH_TOKEN'
-"""What WSGI calls the header X-Auth-Token."""
+"""The WSGI name of the header X-Auth-Token."""
 SERVICE_TYPES = ('compute', 'computev21')
 TOKEN_INFO = 'keystone.token_info'
-"""Where keystonemiddleware leaves what Keystone said; its header about the system is the service's, if one asks."""
+"""The key under which keystonemiddleware leaves Keystone's answer. For a request with a service token, the header about
+the system scope is that of the service."""
 MEMBER_ROLES = frozenset({'member', 'reader'})
 ADMIN_ROLES = frozenset({'admin', 'manager', 'member', 'reader'})
 
 
 def unauthorized(challenge: str) -> webob.Response:
-    """401 as keystonemiddleware gives it, before routing and versions are looked at."""
+    """401 as keystonemiddleware sends it, before routing and the version are checked."""
     response = webob.Response(body=UNAUTHORIZED, status=401, content_type='application/json')
     response.headers['WWW-Authenticate'] = challenge
     return response
 
 
 class Authenticator:
-    """A filter that finds the caller, or answers 401.
+    """A filter that identifies the caller, or answers 401.
 
     identify: turns a request into a Context; NotAuthenticated.  challenge: the WWW-Authenticate header,
     with {host} for the URL that the client used.
@@ -63,15 +64,15 @@ class Authenticator:
 
 
 def by_noauth(req: webob.Request) -> Context:
-    """auth_strategy none: whoever the token says; without one admin:admin."""
+    """auth_strategy none: the caller that the token names; admin:admin without one."""
     return noauth_context(req.environ.get(TOKEN_KEY) or 'admin:admin')
 
 
 def noauth_context(token: str) -> Context:
-    """The caller that `user:project:role,role` names; project and roles may be left out.
+    """The caller that `user:project:role,role` names; project and roles are optional.
 
-    The project is then named like the user; a user `admin` has the roles of an administrator, any other
-    those of a member.
+    The project defaults to the name of the user. By default, the user `admin` has the roles of an administrator, any
+    other those of a member.
     """
     user, _, rest = token.partition(':')
     project, _, listed = rest.partition(':')
@@ -80,7 +81,7 @@ def noauth_context(token: str) -> Context:
 
 
 def by_password(authenticate: Callable[[str, str, str | None], Context]) -> Callable[[webob.Request], Context]:
-    """auth_strategy http_basic: a user of the local identity, in its default project."""
+    """auth_strategy http_basic: a user of the built-in identity service, in its default project."""
 
     def identify(req: webob.Request) -> Context:
         scheme, _, encoded = req.headers.get('Authorization', '').partition(' ')
@@ -96,7 +97,7 @@ def by_password(authenticate: Callable[[str, str, str | None], Context]) -> Call
 
 
 def by_token(authenticate: Callable[[str], Context]) -> Callable[[webob.Request], Context]:
-    """auth_strategy local: a token of the built-in identity."""
+    """auth_strategy local: a token of the built-in identity service."""
 
     def identify(req: webob.Request) -> Context:
         token = req.environ.get(TOKEN_KEY)
@@ -111,14 +112,14 @@ def by_token(authenticate: Callable[[str], Context]) -> Callable[[webob.Request]
 
 
 def raw_path(environ: Mapping[str, Any]) -> str:
-    """The path that the client asked for, also one whose bytes are no text."""
+    """The path that the client requested, even if its bytes are not valid text."""
     return str(environ['SCRIPT_NAME'] + environ['PATH_INFO'])
 
 
 def by_keystone_headers(req: webob.Request) -> Context:
-    """auth_strategy keystone: what keystonemiddleware, the filter before this one, found out.
+    """auth_strategy keystone: the headers set by keystonemiddleware, the filter before this one.
 
-    It removes these headers from the client's request and sets its own.
+    The middleware removes these headers from the client's request and sets its own.
     """
     get = req.headers.get
     if 'Invalid' in (get('X-Identity-Status'), get('X-Service-Identity-Status')) or not get('X-User-Id'):
@@ -135,7 +136,8 @@ def by_keystone_headers(req: webob.Request) -> Context:
         domain_id=get('X-Domain-Id'),
         is_admin_project=get('X-Is-Admin-Project') != 'False',
         service_roles=_listed(get('X-Service-Roles')),
-        # The middleware takes a token by another name, too: without one the caller would be this service.
+        # The middleware accepts the token under another name, too; without a token, requests to other services would be
+        # sent as this service.
         auth_token=(get('X-Auth-Token') or get('X-Storage-Token') or '').strip(),
     )
 
@@ -145,7 +147,7 @@ def _listed(roles: str | None) -> frozenset[str]:
 
 
 class KeystoneContext:
-    """keystonecontext: completes the Context by policy (who is an administrator) and the request's id."""
+    """keystonecontext: adds to the Context whether the caller is an administrator, by policy, and the request IDs."""
 
     def __init__(self, app: Callable[..., Any], policies: Policies):
         self.app, self.policies = app, policies

@@ -1,4 +1,4 @@
-"""The facts of the API: policies, views of resources, operations.
+"""The declarations of the API: policies, views of resources, operations.
 
 Everything else (routes, dispatch, validation, OpenAPI, the policy sample) is derived from these.
 """
@@ -24,7 +24,7 @@ HTML = 'text/html; charset=UTF-8'
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """A rule that an operation or a field asks, under the name operators know from policy.yaml. Declared once."""
+    """A rule that an operation or a field checks, under the name that operators use in policy.yaml. Declared once."""
 
     name: str
     default: str
@@ -46,7 +46,7 @@ SERVICE_OR_ADMIN = 'rule:service_or_admin'
 
 
 class Asking(Protocol):
-    """What a view needs to know of a request."""
+    """The properties of a request that a view needs."""
 
     version: APIVersionRequest
 
@@ -61,8 +61,8 @@ Reader = Callable[[Any], Any]
 class Field(NamedTuple):
     """One field of a response: its schema and how to read it from the model.
 
-    needs: what the store must load beside the row.  policy: shown only to those it allows, asked once
-    per request.  request: `get` is called with the request, once, and gives what reads models, for links and the like.
+    needs: what the store must load besides the row.  policy: the rule that decides whether the field is shown, checked
+    once per request.  request: `get` is called once with the request, and returns the reader, for links and the like.
     optional: `get` may return ABSENT to leave the field out of one row.
     """
 
@@ -78,7 +78,7 @@ attr = attrgetter
 
 
 def absent(model: Any) -> Any:
-    """Reads what is not shown."""
+    """The reader of a field that is not shown."""
     return ABSENT
 
 
@@ -90,7 +90,7 @@ class View:
         self._shapes: dict[APIVersionRequest, _Shape] = {}
 
     def at(self, version: APIVersionRequest) -> _Shape:
-        """The fields at a version, worked out once."""
+        """The fields at a version, computed once."""
         if version not in self._shapes:
             self._shapes[version] = _Shape(_fields_at(self.fields, version))
         return self._shapes[version]
@@ -100,7 +100,7 @@ class View:
         return self.at(req.version).needs
 
     def renderer(self, req: Asking) -> Callable[[Any], dict[str, Any]]:
-        """A function from a model to its dict, for the version and the rights of one request."""
+        """A function from a model to its dict, for the version and the permissions of one request."""
         return self.at(req.version).renderer(req)
 
     def render(self, req: Asking, model: Any) -> dict[str, Any]:
@@ -116,12 +116,12 @@ class View:
         return closed(properties, _always(self.fields))
 
     def without(self, *names: str) -> View:
-        """The same view less some fields."""
+        """The same view without some fields."""
         return View({name: field for name, field in self.fields.items() if name not in names})
 
     @property
     def policies(self) -> list[Policy]:
-        """The rules that some field asks at some version."""
+        """The rules that any field checks at any version."""
         steps = [each.steps if isinstance(each, Versioned) else [(MIN, each)] for each in self.fields.values()]
         return [shown.policy for each in steps for _, shown in each if shown and shown.policy]
 
@@ -132,7 +132,7 @@ def _fields_at(fields: Mapping[str, Any], version: APIVersionRequest) -> dict[st
 
 
 def each_step(value: Any, function: Callable[[Any], Any]) -> Any:
-    """*function* of the value, at each of its steps if it has some; what is absent remains so."""
+    """Apply *function* to the value, at each of its steps if it has any; ABSENT stays ABSENT."""
     if value is ABSENT:
         return ABSENT
     return value.map(function) if isinstance(value, Versioned) else function(value)
@@ -180,21 +180,21 @@ class _Shape:
 # ------------------------------------------------------------------ operations
 
 SHARED_ERRORS = (400, 401, 406, 413, 415, 500, 503)
-"""The statuses of errors that any request may meet."""
+"""The statuses of errors that any request may get."""
 
 
 @dataclass(frozen=True)
 class Operation:
     """Everything the service promises about one method of one URL (or one action on it).
 
-    policy: asked before the handler runs (None: nobody is refused, or the handler asks).
-    subject_first: the resource that the path names is looked up before the policy is asked.
-    query, body, response, status, media_type: plain or marked by version; ABSENT body or query: not looked at.
-    successes: further statuses of success, with the same body or (204) none.
-    errors: the statuses of its errors beside the ones every operation shares, and 403 where a rule is asked.
-    behaviour: what no schema shows, by name, marked by version; the handler reads it as `req.behaviour.name`.
-    also: the rules that the handler asks by itself.
-    secret_path: whether the path holds a secret; the log shows it without its parameters.
+    policy: checked before the handler runs (None: everybody passes, or the handler checks).
+    subject_first: the resource that the path names is loaded before the policy is checked.
+    query, body, response, status, media_type: plain or marked by version; ABSENT body or query: ignored.
+    successes: further success statuses, with the same body or (204) none.
+    errors: the statuses of its errors, in addition to those every operation shares, and 403 if a rule is checked.
+    behaviour: aspects that no schema shows, by name, marked by version; the handler reads `req.behaviour.name`.
+    also: the rules that the handler checks itself.
+    secret_path: whether the path contains a secret; the log then shows it without its parameters.
     """
 
     method: str
@@ -221,23 +221,23 @@ class Operation:
 
     @property
     def summary(self) -> str:
-        """What a client is told about it: the first line of the handler's docstring."""
+        """The description for clients: the first line of the handler's docstring."""
         return (self.handler.__doc__ or '').strip().partition('\n')[0]
 
     @property
     def policies(self) -> list[Policy]:
-        """Every rule that may be asked, each once: for the operation, by the handler, for a field."""
+        """Every rule that may be checked, each once: for the operation, by the handler, for a field."""
         fields = [policy for view in self.views for policy in view.policies]
         return list(dict.fromkeys(filter(None, [self.policy, *self.also, *fields])))
 
     @functools.cached_property
     def views(self) -> tuple[View, ...]:
-        """Every View that it may answer with."""
+        """Every View that the answer may contain."""
         return tuple(views(self.response))
 
     @functools.cached_property
     def error_statuses(self) -> frozenset[int]:
-        """Every status that an error of it may have: a shared one, its own, 403 where a rule is asked."""
+        """Every status that an error of it may have: the shared ones, its own, and 403 if a rule is checked."""
         return frozenset({*SHARED_ERRORS, *self.errors, *(403 for _ in self.policies)})
 
     @property
@@ -263,7 +263,7 @@ class Operation:
 
     @functools.cached_property
     def behaviours(self) -> Versioned:
-        """`behaviour` by version, as attributes; None is what is absent."""
+        """`behaviour` by version, as attributes; None where a value is absent."""
         names = self.behaviour
 
         def plain(values: Mapping[str, Any]) -> SimpleNamespace:
@@ -273,19 +273,19 @@ class Operation:
 
     @functools.cached_property
     def response_schema(self) -> Any:
-        """The JSON schema of the answer, marked by version; ABSENT where it has no body."""
+        """The JSON schema of the answer, marked by version; ABSENT if it has no body."""
         return each_step(self.response, lambda tree: schemas(_object(tree)))
 
     @functools.cached_property
     def changes(self) -> frozenset[APIVersionRequest]:
-        """The versions at which anything about this operation changes, its first included."""
+        """The versions at which anything about this operation changes, including its first."""
         facts = [self.query, self.body, self.response_schema, self.status, self.media_type, self.behaviour]
         inside = breakpoints(facts)
         return frozenset(version for version in inside | {self.min} if self.min <= version <= self.max)
 
 
 def _object(tree: Any) -> Any:
-    """{'flavor': VIEW, ...}, short for the closed object that always has these keys, written out."""
+    """Expand {'flavor': VIEW, ...}, short for the closed object that always has these keys."""
     if isinstance(tree, dict) and tree and all(isinstance(value, (dict, View, Versioned)) for value in tree.values()):
         return closed(tree, _always(tree))
     return tree

@@ -1,4 +1,4 @@
-"""How a resource is written: a Controller whose methods are noted as operations.
+"""Resources: a resource is a Controller, whose methods are declared as operations.
 
     class ServerTags(Controller):
         path = '/servers/{server_id}/tags'
@@ -10,8 +10,9 @@
         @api_version('2.60')
         def index(self, req, server): ...
 
-The decorators note facts and leave the function as it is. The same name again, under `@api_version`, handles the
-operation from that version on; it takes over the facts of the definition before it where it states none of its own.
+The decorators record facts and leave the function unchanged. A second definition of the same name, under
+`@api_version`, handles the operation from that version on; it inherits the operations of the definition before it
+unless it declares its own.
 """
 
 import functools
@@ -30,7 +31,7 @@ NO_PARAMETERS = query({}, legacy=False)
 
 
 class Bounds(NamedTuple):
-    """The versions that a method is for, both ends included; None: to the newest, or the next definition."""
+    """The versions that a method is for, both ends included; last None: up to the newest, or to the next definition."""
 
     first: str | None = None
     last: str | None = None
@@ -48,8 +49,8 @@ def operation(
 ) -> Callable[[Function], Function]:
     """Declare that this method answers `method` on the controller's path plus *path*.
 
-    *policy* is the rule that the caller must pass; None says on purpose that there is none.
-    A GET without *query* takes no parameters: others are ignored below 2.102 and refused from there on.
+    *policy* is the rule that the caller must pass; None states explicitly that there is none.
+    A GET without *query* takes no parameters: others are ignored below 2.102 and refused from 2.102 on.
     """
 
     def note(function: Function) -> Function:
@@ -79,14 +80,14 @@ def api_version(first: str, last: str | None = None) -> Callable[[Function], Fun
 
 
 class Definition(NamedTuple):
-    """A method under one name, and what it is for."""
+    """One definition of a method, with its operations and versions."""
 
     operations: list[Operation]
     bounds: Bounds
 
 
 class _Names(dict[str, Any]):
-    """A class body in which a name may be defined once per range of versions: all definitions are kept."""
+    """A class body in which a name may be defined once per range of versions; all definitions are kept."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -101,7 +102,7 @@ class _Names(dict[str, Any]):
         super().__setitem__(name, value)
 
     def _take_over(self, name: str, function: Callable[..., Any], bounds: Bounds) -> None:
-        """The same operations in other hands."""
+        """Let *function* handle the operations of the previous definition, within its own bounds."""
         if name not in self.noted:
             raise TypeError(f'{name}: @api_version stands on a method that is no operation')
         earlier = self.noted[name][-1]
@@ -129,7 +130,7 @@ class _ControllerType(type):
 
     def __init__(cls, name: str, bases: tuple[type, ...], names: Any, **kwargs: Any):
         super().__init__(name, bases, names, **kwargs)
-        # A subclass has the operations of its base on its own path; a name it defines again replaces the base's.
+        # A subclass has the operations of its base on its own path; a name that it redefines replaces the base's.
         inherited: list[dict[str, list[Definition]]] = [getattr(base, 'noted', {}) for base in reversed(bases)]
         cls.noted = functools.reduce(operator.or_, [*inherited, names.noted])
         cls.operations = [
@@ -156,13 +157,13 @@ class _ControllerType(type):
 class Controller(metaclass=_ControllerType):
     """One resource: its operations, on URLs that start with `path`.
 
-    subject: the parameter of the path that names the resource the operations are about. Where a path
-    has it, `find` is called before the policy is asked, and the handler gets what was found instead of
-    the id: `{server_id}` in the path, `server` in the handler.
-    history: the versions of the service.  versions: those at which the resource is there, if not at all of them.
-    parameters: the query of a GET that states none.
-    api_version: the decorator, for those who know it by this place.
-    any_name: whether a path may name what nobody knows; elsewhere that is a 404, which no operation needs to state.
+    subject: the parameter of the path that names the resource that the operations are about. If a path has it, `find`
+    is called before the policy check, and the handler gets the result instead of the ID: `{server_id}` in the path,
+    `server` in the handler.
+    history: the versions of the service.  versions: those at which the resource exists, if not at all of them.
+    parameters: the query of a GET that declares none.
+    api_version: the decorator, for code that expects it here.
+    any_name: whether a path may name something unknown; otherwise that is a 404, which operations need not declare.
     """
 
     path = ''
@@ -174,9 +175,9 @@ class Controller(metaclass=_ControllerType):
     api_version = staticmethod(api_version)
 
     def find(self, req: Request, identifier: str) -> Any:
-        """The subject, bound to what the caller may see, loaded as `req.operation` needs it; NotFound."""
+        """Load the subject, limited to what the caller may see, as `req.operation` needs it; NotFound."""
         raise NotImplementedError
 
     def target(self, req: Request, parameters: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Whose the things are that an operation without a subject is about; None: the caller's."""
+        """The owner of the things that an operation without a subject is about; None: the caller."""
         return None

@@ -1,4 +1,4 @@
-"""Errors as clients see them: the one table from domain class to status, and the shapes of faults."""
+"""Errors as clients see them: the one table from domain class to status, and the format of faults."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -15,9 +15,9 @@ JSON = 'application/json'
 SUPPORT = 'Please contact the administrator'
 
 RETRY_SECONDS = 5
-"""When to come again while the database cannot be used."""
+"""Seconds until a retry while the database cannot be used."""
 UNDER_WAY_SECONDS = 1
-"""The same while a request is answered that has the same Idempotency-Key."""
+"""Seconds until a retry while another request with the same Idempotency-Key is in progress."""
 
 Statuses = tuple[tuple[type[Exception], int], ...]
 
@@ -64,7 +64,7 @@ class UnsupportedMediaType(errors.Error):
 
 
 def status_of(error: Exception, own: Statuses = ()) -> int:
-    """The HTTP status of an error; *own*: what a service says other than this table."""
+    """The HTTP status of an error; *own*: entries of a service that override this table."""
     if isinstance(error, NotAcceptable):
         return 406
     if isinstance(error, UnsupportedMediaType):
@@ -79,25 +79,25 @@ def document(status: int, message: str, names: Mapping[int, str] = NAMES) -> dic
 
 def fault(status: int, message: str) -> webob.Response:
     response = webob.Response(body=orjson.dumps(document(status, message)), status=status, content_type=JSON)
-    # WebOb takes no charset for JSON when it makes a response; clients of this API are used to see one.
+    # WebOb adds no charset to JSON when it creates a response, but clients of this API are used to one.
     response.charset = 'UTF-8'
     return response
 
 
 def of(error: Exception) -> webob.Response:
-    """The fault for a domain error; of a bug in a handler it tells the class and no more."""
+    """The fault for a domain error; for a bug in a handler, it shows only the class of the exception."""
     if is_expected(error):
         return timed(fault(status_of(error), str(error)), error)
     return fault(500, f'Unexpected API Error. {SUPPORT}\n{type(error)}')
 
 
 def is_expected(error: Exception) -> bool:
-    """Whether clients may read what it says: it is no bug."""
+    """Whether clients may read its message: it is not a bug."""
     return isinstance(error, errors.Error | errors.DatabaseTrouble)
 
 
 def timed(response: webob.Response, error: Exception) -> webob.Response:
-    """The answer to this error, which says when to come again where that is known."""
+    """The answer to this error, with a Retry-After header where the time is known."""
     if isinstance(error, errors.DatabaseTrouble):
         response.retry_after = RETRY_SECONDS
     if isinstance(error, errors.RequestUnderWay):
@@ -108,7 +108,7 @@ def timed(response: webob.Response, error: Exception) -> webob.Response:
 
 
 def repeated(look: Callable[[], T]) -> T:
-    """What the look-up finds, which is made again if the connection to the database was cut in it."""
+    """Call *look* and return its result; call it again if the connection to the database was cut."""
     try:
         return look()
     except errors.ConnectionLost:

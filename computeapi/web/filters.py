@@ -1,4 +1,4 @@
-"""What api-paste.ini composes the pipeline of: the filters that are this service's own, and the map of URLs.
+"""The building blocks of the pipeline in api-paste.ini that belong to this service: its filters, and the URL map.
 
 The other filters are oslo.middleware's and keystonemiddleware's.
 """
@@ -45,21 +45,21 @@ REQUEST_ID_HEADERS = ('x-openstack-request-id', 'x-compute-request-id')
 
 
 def environ_key(header: str) -> str:
-    """What WSGI calls a header."""
+    """The WSGI name of a header."""
     return 'HTTP_' + header.upper().replace('-', '_')
 
 
 class PasteFilter:
-    """What stands before an app in the pipeline."""
+    """A filter in front of an app in the pipeline."""
 
     def __init__(self, app: WSGIApp):
         self.app = app
 
 
 class PublicURL(PasteFilter):
-    """Lets each request be for the URL that the service is known by, whatever its headers say.
+    """Rewrites each request to the public URL of the service, whatever its headers say.
 
-    url: a scheme, a host and maybe a port; Invalid for more than that.
+    url: a scheme, a host and optionally a port; Invalid for anything else.
     """
 
     REFUSED = ('HTTP_FORWARDED', *(f'HTTP_X_FORWARDED_{name}' for name in ('HOST', 'PORT', 'PREFIX', 'PROTO')))
@@ -79,17 +79,17 @@ class PublicURL(PasteFilter):
 
 
 def at_public_url(app: WSGIApp, url: str | None) -> WSGIApp:
-    """The app for clients that know it by this URL, if there is one."""
+    """The app for clients that reach it at this URL; unchanged if there is none."""
     return PublicURL(app, url) if url else app
 
 
 class RequestId:
-    """compute_req_id: gives each request an id, sent back under both names that clients look for.
+    """compute_req_id: gives each request an ID, returned under both names that clients look for.
 
-    An id that the client sends in X-OpenStack-Request-ID, that of what it does as a whole, is kept beside
-    it: it goes to the log and to the services that this one calls.
+    If the client sends X-OpenStack-Request-ID, the ID of its operation as a whole, that one is kept, too: it goes to
+    the log and to the services that this one calls.
 
-    names: of the headers that the id is sent back in.
+    names: the headers in which the ID is returned.
     """
 
     FORM = re.compile('req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}', re.ASCII)
@@ -110,7 +110,7 @@ class RequestId:
 
 
 class FaultWrap(PasteFilter):
-    """faultwrap: the last resort, for what goes wrong outside a handler, e.g. while the caller is looked for."""
+    """faultwrap: the last resort for errors outside a handler, e.g. during authentication."""
 
     MESSAGE = 'The server has either erred or is incapable of performing the requested operation.'
 
@@ -152,7 +152,7 @@ class RequestLog(PasteFilter):
 
 
 def _path(environ: Environ) -> str:
-    """The path as it came over the wire, so that none can forge a line of the log."""
+    """The path in its encoded form, so that it cannot forge a line of the log."""
     path = environ.get('SCRIPT_NAME', '') + environ.get(LOGGED_PATH, environ.get('PATH_INFO', ''))
     return quote(path, safe='/{}', encoding='latin-1', errors='replace')
 
@@ -174,12 +174,12 @@ class LegacyV2Compatible(PasteFilter):
 
 
 class Microversion:
-    """microversion: reads the version headers into an APIVersionRequest, and says in the answer which version it is of.
+    """microversion: reads the version headers into an APIVersionRequest, and adds the version to the answer.
 
-    An error that it meets is left in the place of the version, for what is wrong with the path counts first: the app
-    takes either when its turn has come, and what it answers before that is of no version.
+    An error is stored in place of the version, because errors in the path take precedence: the app takes either when it
+    is due, and its answers before that have no version headers.
 
-    legacy_header: the name under which the service's versions went before they had a header in common, if they did.
+    legacy_header: the name of the version header before the common one was introduced, if the service had one.
     """
 
     def __init__(
@@ -193,7 +193,7 @@ class Microversion:
         self.legacy_headers = (legacy_header,) if legacy_header else ()
         self.names = (STANDARD_HEADER, *self.legacy_headers)
         self.keys = [environ_key(name) for name in self.names]
-        # Clients send the same few again and again.
+        # Clients send the same few headers again and again.
         self._read = functools.lru_cache(maxsize=1024)(self.read)
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -208,7 +208,7 @@ class Microversion:
         return self.app(environ, start)
 
     def requested(self, environ: Environ) -> APIVersionRequest | Error:
-        """The version that the headers ask for, the default one when they do not; Invalid, or NotAcceptable."""
+        """The version that the headers request, or the default; Invalid and NotAcceptable are returned, not raised."""
         sent = tuple(environ.get(key) for key in self.keys)
         if sent.count(None) == len(sent):
             return self.history.default
@@ -219,7 +219,7 @@ class Microversion:
             return error
 
     def read(self, sent: tuple[str | None, ...]) -> APIVersionRequest:
-        """What the headers say, in the order of their names; None for one that was not sent."""
+        """Parse the values of the headers, in the order of their names; None for one that was not sent."""
         headers = {name: value for name, value in zip(self.names, sent, strict=True) if value is not None}
         text = microversion_parse.get_version(headers, service_type=self.service, legacy_headers=self.legacy_headers)
         return self.history.default if text is None else _read(text, self.history)
@@ -251,17 +251,17 @@ def _read(text: str, history: History) -> APIVersionRequest:
 
 
 class URLMap:
-    """Which app a path goes to; several slashes in it are one.
+    """Selects the app by path; repeated slashes are collapsed.
 
-    Keys are prefixes; `/v2.1/+` is what stands below /v2.1 when there is something below it. When no
-    version stands in the path, a version in Accept or Content-Type (;version=2.1) chooses the document.
+    Keys are prefixes; `/v2.1/+` is the app for paths below /v2.1, as opposed to /v2.1 itself. If the path has no
+    version, a version in Accept or Content-Type (;version=2.1) selects the version document.
     """
 
     def __init__(self, apps: dict[str, WSGIApp]):
         self.default = apps.pop('/')
         self.below = {path[:-2]: app for path, app in apps.items() if path.endswith('/+')}
         self.exact = {path: app for path, app in apps.items() if not path.endswith('/+')}
-        # By the first segment of a path, the longest first.
+        # By the first segment of a path, the longest prefix first.
         self.prefixes: dict[str, list[str]] = {}
         for prefix in sorted(self.exact | self.below, key=len, reverse=True):
             self.prefixes.setdefault(_first_segment(prefix), []).append(prefix)

@@ -1,4 +1,4 @@
-"""The formats that schemas name, beside those of JSON Schema itself."""
+"""The formats that schemas use in addition to those of JSON Schema itself."""
 
 import base64
 import binascii
@@ -15,7 +15,7 @@ FORMATS = jsonschema.FormatChecker(formats=('ipv4', 'ipv6', 'email'))
 
 
 class BadFormat(ValueError):
-    """Raised by a format that says in its own words what is wrong."""
+    """Raised by a format that provides its own error message."""
 
 
 @FORMATS.checks('uuid')
@@ -40,19 +40,19 @@ def is_datetime(value: object) -> bool:
 
 @FORMATS.checks('regex', raises=(re.error, OverflowError, RecursionError))
 def is_regex(value: object) -> bool:
-    """A regular expression; not the empty one, which would match everything."""
+    """A regular expression; the empty one is refused because it would match everything."""
     return not isinstance(value, str) or (bool(value) and bool(re.compile(value)))
 
 
 @FORMATS.checks('printable')
 def is_printable(value: object) -> bool:
-    """Printable characters, spaces wherever they like; a line may have its end."""
+    """Printable characters, with spaces anywhere; a trailing newline is allowed."""
     return not isinstance(value, str) or _printable(value.removesuffix('\n'))
 
 
 @FORMATS.checks('name', raises=BadFormat)
 def is_name(value: object) -> bool:
-    """Printable characters, no space at either end; a line may have its end."""
+    """Printable characters, without a space at either end; a trailing newline is allowed."""
     if isinstance(value, str) and (not _printable(line := value.removesuffix('\n') or value) or line != line.strip()):
         raise BadFormat(
             "An invalid 'name' value was provided. The name must be: printable characters. "
@@ -73,5 +73,5 @@ def is_spaced_name(value: object) -> bool:
 
 
 def _printable(text: str) -> bool:
-    """Whether there are only letters, signs and spaces of Unicode's first plane: emoji are further out."""
+    """Whether there are only printable characters and spaces of Unicode's basic plane, which excludes emoji."""
     return all(c <= LAST and (c.isprintable() or unicodedata.category(c) == 'Zs') for c in text)

@@ -10,14 +10,14 @@ NESTED = frozenset({'properties', 'patternProperties', 'items', 'oneOf', 'anyOf'
 
 
 class Change(NamedTuple):
-    """What a version did to one operation: {'added': []}, {'removed': []} or {'body': ['+/server/tags'], ...}."""
+    """The effect of a version on one operation: {'added': []}, {'removed': []} or {'body': ['+/server/tags'], ...}."""
 
     operation: str
     what: dict[str, list[str]]
 
 
 def changes(operations: Iterable[Operation], version: APIVersionRequest) -> list[Change]:
-    """The operations that *version* touched; everything is new in the first."""
+    """The operations that *version* changed; in the first version, everything is new."""
     operations = list(operations)
     names = {str(each) for each in operations if version in each.changes or version == each.max.next}
     touched = [each for each in operations if str(each) in names]
@@ -28,7 +28,7 @@ def changes(operations: Iterable[Operation], version: APIVersionRequest) -> list
 
 
 class Shape(NamedTuple):
-    """What clients can see of an operation at one version."""
+    """The properties of an operation at one version that clients can observe."""
 
     status: int
     media_type: str
@@ -44,7 +44,7 @@ def shape(operation: Operation, version: APIVersionRequest) -> Shape:
     query = dict(resolve(operation.query, version) or {})
     unknown = 'ignored' if query.pop('additionalProperties', True) else 'refused'
     body, response = resolve(operation.body, version), resolve(operation.response_schema, version)
-    # A method that takes over is told by what it says it does.
+    # A new handler is described by its summary.
     behaviour = {**vars(operation.behaviours.at(version)), operation.summary: operation.handler}
     return Shape(status, media_type, unknown, query, body, response, behaviour)
 
@@ -80,19 +80,19 @@ def compare(before: Any, after: Any) -> list[str]:
         if _lasting(old[path], path, marks) != _lasting(new[path], path, marks):
             marks[path] = '~'
     if len(marks) > 1 and marks.get('', '~') != '~':
-        # A body where there was none: its fields say more than that it is there.
+        # A new body: its fields say more than that it exists.
         del marks['']
     outermost = (path for path in marks if not any(path != other and _holds(other, path, marks) for other in marks))
     return [marks[path] + (path or '/') for path in sorted(outermost)]
 
 
 def _holds(outer: str, inner: str, marks: dict[str, str]) -> bool:
-    """Whether a field came or went with the one that holds it."""
+    """Whether a field was added or removed together with the one that contains it."""
     return marks[outer] == marks[inner] != '~' and inner.startswith((outer + '/', outer + '['))
 
 
 def _lasting(facts: list[Any], path: str, marks: dict[str, str]) -> list[Any]:
-    """The facts about a field, without those that only say which fields came or went below it."""
+    """The facts about a field, without those that only say which fields were added or removed below it."""
     return [
         (rest, frozenset(name for name in required if marks.get(f'{path}/{name}') not in ('+', '-')))
         for rest, required in facts
@@ -100,7 +100,7 @@ def _lasting(facts: list[Any], path: str, marks: dict[str, str]) -> list[Any]:
 
 
 def fields(schema: Any) -> dict[str, list[Any]]:
-    """Every field of a schema by its path, with what is said of it (several times in alternatives)."""
+    """Every field of a schema by its path, with its facts (several of them in alternatives)."""
     found: dict[str, list[Any]] = {}
     if schema is not ABSENT:
         for path, facts in _walk(schema, ''):

@@ -1,7 +1,7 @@
-"""A POST with an Idempotency-Key is done once, however often it is sent: the others are answered as the first one was.
+"""A POST with an Idempotency-Key is executed once, however often it is sent: repeats get the answer to the first one.
 
-The header is that of draft-ietf-httpapi-idempotency-key-header. What is kept of an answer may hold passwords and
-private keys, so it is encrypted with the client's key, which is not kept: who reads the database reads no answers.
+The header is that of draft-ietf-httpapi-idempotency-key-header. A stored answer may contain passwords and private keys,
+so it is encrypted with the client's key, which is not stored: access to the database does not reveal answers.
 """
 
 import base64
@@ -26,31 +26,31 @@ LOG = logging.getLogger(__name__)
 
 KEY_HEADER = 'Idempotency-Key'
 REPLAYED_HEADER = 'Idempotency-Replayed'
-"""In an answer that was given before: the id of the request that it was given to."""
+"""Set in a replayed answer: the ID of the request that was answered first."""
 
 LONGEST_KEY = 255
 QUOTED = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\])*)"')
-"""A String of RFC 8941, as the draft wants it."""
+"""A String of RFC 8941, as the draft requires."""
 BARE = re.compile(r"[\w!#$%&'*+.^`|~:/=-]*", re.ASCII)
-"""A key as many clients send it."""
+"""An unquoted key, as many clients send it."""
 
 MOST_READ = 1024 * 1024
-"""Bytes that the body of such a request may have; the pipeline may allow less."""
+"""The maximum size of the body of such a request, in bytes; the pipeline may allow less."""
 MOST_KEPT = 64 * 1024
-"""Bytes from which on an answer is kept only if something was changed for it."""
+"""A larger answer, in bytes, is stored only if the request changed something."""
 
 ClaimT = TypeVar('ClaimT', bound='Claim')
 
 
 class Claim(Protocol):
-    """What is known of a key; without an answer it is to be worked for one."""
+    """The state of a key; without an answer, the request is still to be executed."""
 
     @property
     def answer(self) -> str | None: ...
 
 
 class ClaimedKeys(Protocol[ClaimT]):
-    """Where keys are known, to all processes of the service: see computeapi.db.idempotency_keys.KeyClaims."""
+    """The store of keys, shared by all processes of the service: see computeapi.db.idempotency_keys.KeyClaims."""
 
     def take(self, key_id: str, user_id: str, fingerprint: str) -> ClaimT: ...
     def doing(self, claim: ClaimT) -> AbstractContextManager[None]: ...
@@ -59,7 +59,7 @@ class ClaimedKeys(Protocol[ClaimT]):
 
 
 class FullAnswer(NamedTuple):
-    """An answer as it goes over the wire, and the id of the request that it was given to."""
+    """An answer as it goes over the wire, and the ID of the request that it answered."""
 
     status: str
     headers: list[tuple[str, str]]
@@ -72,14 +72,15 @@ class FullAnswer(NamedTuple):
 
 
 class Secrets:
-    """What is derived from a client's key: by what it is found, and what its answer is encrypted with.
+    """The values derived from a client's key: the ID to find it by, and the keys to encrypt its answer and sign
+    requests.
 
-    Each caller's keys are its own. To guess a key is as hard as the client made it, hence UUIDs; a slow function would
-    help who has weak ones a little, and cost all others each time.
+    Each caller has a namespace of its own. A key is as hard to guess as the client made it, hence UUIDs; a slow key
+    derivation function would help weak keys a little, at a cost for every request.
     """
 
     def __init__(self, key: str, caller: Context):
-        # Where no client sends a key it is never loaded.
+        # Never loaded unless a client sends a key.
         from cryptography.fernet import Fernet
         from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -91,7 +92,7 @@ class Secrets:
         self.fernet = Fernet(base64.urlsafe_b64encode(derived[64:]))
 
     def fingerprint(self, asked: Any, body: bytes) -> str:
-        """Of a request: what it asks for, as JSON, and its body."""
+        """The fingerprint of a request: of what it asks for, as JSON, and of its body."""
         return hmac.new(self.signing, orjson.dumps(asked) + b'\n' + body, 'sha256').hexdigest()
 
     def closed(self, answer: FullAnswer) -> str:
@@ -105,10 +106,11 @@ class Secrets:
 
 
 class Idempotency:
-    """idempotency: stands behind what finds the caller.
+    """idempotency: comes after the filters that identify the caller.
 
-    An answer is kept if it is no error, or if something was changed before it: what changed nothing can be tried again.
-    refuse: an error in the words of the service.
+    An answer is stored if it is not an error, or if something was changed before the error: a request that changed
+    nothing can be retried.
+    refuse: formats an error as the service does.
     """
 
     def __init__(
@@ -135,7 +137,7 @@ class Idempotency:
         return answer(environ, start_response)
 
     def first(self, req: Request, claim: Any, secrets: Secrets) -> FullAnswer:
-        """Do what is asked."""
+        """Execute the request."""
         try:
             with self.claims.doing(claim):
                 answer = answered(self.app, req)
@@ -163,15 +165,15 @@ def read(text: str) -> str:
 
 
 def asked(req: Request, caller: Context) -> tuple[Any, bytes]:
-    """All that makes the request another one, as JSON and the body; what the caller may do is part of it, for the
-    answer is not looked at again. TooLarge, Invalid for a body that breaks off."""
+    """Everything that identifies the request, as JSON and the body. The roles of the caller are part of it, because a
+    replayed answer is not authorized again. TooLarge; Invalid for an incomplete body."""
     versions = sorted(item for item in req.environ.items() if item[0].endswith('API_VERSION'))
     where = [req.method, raw_path(req.environ), req.query_string]
     return [*where, versions, sorted(caller.roles)], req.data(MOST_READ)
 
 
 def answered(app: WSGIApp, req: Request) -> FullAnswer:
-    """All that the app answers."""
+    """The complete answer of the app."""
     status, headers, pieces = req.call_application(app)
     try:
         body = b''.join(pieces)
@@ -182,5 +184,5 @@ def answered(app: WSGIApp, req: Request) -> FullAnswer:
 
 
 def replayed(answer: FullAnswer) -> FullAnswer:
-    """The answer, for a request that asks for it again."""
+    """The stored answer, marked as a replay."""
     return answer._replace(headers=[*answer.headers, (REPLAYED_HEADER, answer.request_id)])

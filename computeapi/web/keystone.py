@@ -1,4 +1,4 @@
-"""keystonemiddleware's filter, as this service has it."""
+"""keystonemiddleware's filter, adapted to this service."""
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
@@ -16,14 +16,14 @@ from computeapi.web import auth, faults
 from computeapi.web.request import CONTEXT
 
 DEFAULTS = {'service_type': 'compute'}
-"""What is otherwise than keystonemiddleware's own, unless the configuration says it."""
+"""The defaults that differ from keystonemiddleware's; the configuration can override them."""
 SERVICE_TOKEN_KEY = 'HTTP_X_SERVICE_TOKEN'
 REMEMBERED_SECONDS = 10
 MOST_REMEMBERED = 1000
 
 
 def options() -> list[tuple[str, list[cfg.Opt]]]:
-    """keystonemiddleware's, by group, which it makes known itself, with the defaults of this service."""
+    """The options of keystonemiddleware, by group, with the defaults of this service; it registers them itself."""
     found: list[tuple[str, list[cfg.Opt]]] = list_opts()
     for _, listed in found:
         cfg.set_defaults(listed, **DEFAULTS)
@@ -31,10 +31,12 @@ def options() -> list[tuple[str, list[cfg.Opt]]]:
 
 
 class KeystoneAuthToken(AuthProtocol):  # type: ignore[misc]
-    """Answers with a fault, not a page, while Keystone is away, and knows which access rules are for this service.
+    """Answers with a fault instead of a page while Keystone is away, and declares which access rules are for this
+    service.
 
-    challenge: see Authenticator.  around: what is to stand around each request to Keystone: functions of what the
-    service at a URL is called, and of what asks it.  cfg.ConfigFileValueError for a cache whose library is not there.
+    challenge: see Authenticator.  around: wrap each request to Keystone; called with a function that names the service
+    at a URL, and with the function that sends requests.  Raises cfg.ConfigFileValueError if the library of the
+    configured cache is not installed.
     """
 
     def __init__(
@@ -52,7 +54,7 @@ class KeystoneAuthToken(AuthProtocol):  # type: ignore[misc]
             self._session.request = each(lambda url: 'Keystone', self._session.request)
         for name, value in DEFAULTS.items():
             conf.set_default(name, value, 'keystone_authtoken')
-        # Else a cache in the environment of requests takes its place.
+        # If `cache` is set, the cache in the WSGI environment is used instead.
         if not self._conf.get('cache'):
             try:
                 self._token_cache.initialize({})
@@ -96,11 +98,11 @@ class KnownCaller(NamedTuple):
 
 
 class RememberedCallers:
-    """Whose tokens were good a moment ago. To ask the middleware, whose cache is outside of the process, costs twice
-    what a small request does without it.
+    """The callers whose tokens were valid a moment ago. The middleware, whose cache is outside of the process, would
+    double the time of a small request.
 
-    Not remembered is what the middleware decides by more than the token: one with access rules, and one that stands
-    beside that of a service, which may have ended.
+    A caller is not remembered if the decision of the middleware depends on more than the token: if the token is bound
+    or has access rules, or if it comes with a service token, which may have expired.
     """
 
     def __init__(self, seconds: float):
@@ -124,6 +126,6 @@ class RememberedCallers:
 
 
 def is_restricted(token: Mapping[str, Any]) -> bool:
-    """Whether it is good for some requests only."""
+    """Whether the token is valid for some requests only."""
     credential = token.get('application_credential') or {}
     return credential.get('access_rules') is not None or 'bind' in token

@@ -1,4 +1,4 @@
-"""OpenAPI 3.1 from the table of operations: what a client of one version can do."""
+"""OpenAPI 3.1 documents, generated from the table of operations for clients of one version."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -21,7 +21,7 @@ from computeapi.web.schemas import closed, whole
 
 Document = dict[str, Any]
 
-# What any request may be answered with: no token, a version nobody knows, a body that is no JSON ...
+# The verb in an operation ID, by method: of a collection, and of a single resource.
 VERBS = {
     'GET': ('list', 'show'),
     'POST': ('create', 'create'),
@@ -34,12 +34,12 @@ UNAUTHORIZED = whole({'error': closed({'code': {'const': 401}, 'title': TEXT, 'm
 
 
 class OpenAPI:
-    """/VERSION.json and /latest.json; a document is made when it is first asked for, and kept."""
+    """/VERSION.json and /latest.json; a document is created on first use, and cached."""
 
     def __init__(
         self, controllers: Iterable[type[Controller]], history: History = COMPUTE, *, idempotency: bool = False
     ):
-        """history: the versions that are offered.  idempotency: whether a POST can have an Idempotency-Key."""
+        """history: the offered versions.  idempotency: whether a POST may have an Idempotency-Key."""
         self.controllers, self.history = tuple(controllers), history
         self.face = replace(COMPUTE_FACE, idempotency=idempotency)
         self._documents: dict[APIVersionRequest, bytes] = {}
@@ -67,11 +67,11 @@ class OpenAPI:
 
 @dataclass(frozen=True)
 class Face:
-    """What a document says of the service as a whole.
+    """The properties of the service as a whole in a document.
 
-    url: of the API, from where the document stands.  token_header: what callers prove themselves with.
-    version_headers: that requests and answers carry; the first one is what a request asks for a version with.
-    idempotency: whether a POST can have an Idempotency-Key.
+    url: the URL of the API, relative to the document.  token_header: the header with the caller's token.
+    version_headers: those of requests and answers; the first one is the one with which a request selects a version.
+    idempotency: whether a POST may have an Idempotency-Key.
     """
 
     title: str
@@ -82,11 +82,11 @@ class Face:
     idempotency: bool = False
 
     def minds_keys(self, operation: Operation) -> bool:
-        """Whether the operation is done once for an Idempotency-Key."""
+        """Whether the operation honours an Idempotency-Key."""
         return self.idempotency and operation.method == 'POST'
 
 
-# Documents stand beside the API: /openapi/2.1.json describes /v2.1, whatever both are mounted on.
+# Documents are served next to the API: /openapi/2.1.json describes /v2.1, wherever both are mounted.
 COMPUTE_FACE = Face('Compute API', COMPUTE, '../v2.1', version_headers=(STANDARD_HEADER, LEGACY_HEADER))
 
 
@@ -117,7 +117,7 @@ def describe(
 
 
 def _at(controllers: Iterable[type[Controller]], version: APIVersionRequest) -> Iterator[Described]:
-    """What can be done at *version*; what always answers with an error (410: gone) is nothing to do."""
+    """The operations at *version*, without those that always answer with an error (410)."""
     for controller in controllers:
         for operation in controller.operations:
             if version.matches(operation.min, operation.max) and operation.answers.at(version)[0] < 400:
@@ -125,7 +125,7 @@ def _at(controllers: Iterable[type[Controller]], version: APIVersionRequest) -> 
 
 
 def resource_of(controller: type[Controller]) -> str:
-    """What a controller is for: FloatingIPRemoval becomes 'Floating IP removal'."""
+    """The resource of a controller: FloatingIPRemoval becomes 'Floating IP removal'."""
     first, *rest = re.findall(r'IPs?|[A-Z]+(?![a-z])|[A-Z][a-z]+', controller.__name__)
     return ' '.join([first, *(word if word[1].isupper() else word.lower() for word in rest)])
 
@@ -157,7 +157,7 @@ def _path_parameters(path: str, face: Face) -> list[Document]:
 
 
 def operation_id(operation: Operation) -> str:
-    """A name made of what stands on the wire, so that it never changes: servers_create, servers_action_os-stop."""
+    """A name made of what is on the wire, so that it never changes: servers_create, servers_action_os-stop."""
     parts = operation.path.strip('/').split('/')
     fixed = [part for part in parts if part and not part.startswith('{')] or ['root']
     if operation.action:
@@ -169,7 +169,7 @@ def operation_id(operation: Operation) -> str:
 
 
 def _operation(group: list[Described], version: APIVersionRequest, face: Face) -> Document:
-    """One method of one path: one operation, or several that the one key of the body tells apart."""
+    """One method of one path: one operation, or several actions that the only key of the body distinguishes."""
     operation, tag = group[0]
     operations = [each.operation for each in group]
     facts = _actions(operations, version) if operation.action else _facts(operation, version)
@@ -208,7 +208,7 @@ def _actions(operations: list[Operation], version: APIVersionRequest) -> Documen
 
 
 def _action_body(operation: Operation, version: APIVersionRequest) -> Document:
-    """The body of one action: an object whose one key is the name of the action."""
+    """The body of one action: an object whose only key is the name of the action."""
     schema: Any = resolve(operation.body, version)
     facts = _described(operation, version)
     title = {'title': facts.pop('summary'), 'x-openstack-operation-id': facts.pop('operationId')}

@@ -1,4 +1,4 @@
-"""limit, marker and period of a request, and the link to the next page."""
+"""The limit, marker and period of a request, and the link to the next page."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -10,13 +10,13 @@ from computeapi.errors import Invalid
 from computeapi.web.request import Request
 
 FURTHEST = 2**31 - 1
-"""The most items that an offset can skip."""
+"""The largest number of items that an offset can skip."""
 
 
 def limit_of(req: Request, most: int) -> int | None:
-    """How many items the page may have: what the request says, at most *most*; Invalid when it is no number.
+    """The size of the page: the limit of the request, at most *most*; Invalid if it is not a number.
 
-    None, which is all, where the operation takes no limit at the version of the request.
+    None, for no limit, if the operation takes no limit at the version of the request.
     """
     if not req.takes('limit'):
         return None
@@ -33,7 +33,8 @@ def limit_of(req: Request, most: int) -> int | None:
 
 
 def window_of(req: Request, most: int) -> tuple[int, int]:
-    """The limit and offset of a list without markers; Invalid when one is no number. Here a limit of 0 is none."""
+    """The limit and offset of a list without markers; Invalid if one is not a number. A limit of 0 means *most*
+    here."""
     offset = req.parameter('offset', '0')
     if not offset.isdecimal():
         raise Invalid(f"offset param must be an integer: '{offset[:64]}'")
@@ -41,7 +42,7 @@ def window_of(req: Request, most: int) -> tuple[int, int]:
 
 
 def period_of(req: Request) -> tuple[datetime | None, datetime | None]:
-    """changes-since and changes-before; Invalid for what is no moment, and when nothing can lie between."""
+    """changes-since and changes-before; Invalid for a malformed time, or if the period is empty."""
     since, before = (_moment(req, name) for name in ('changes-since', 'changes-before'))
     if since and before and since > before:
         raise Invalid('The value of changes-since must be less than or equal to changes-before.')
@@ -59,10 +60,10 @@ def _moment(req: Request, name: str) -> datetime | None:
 def next_link(
     req: Request, items: Sequence[Any], limit: int | None, last: str, *, without: str | None = None, **parameters: str
 ) -> list[dict[str, str]]:
-    """[{rel: next, href}] when the page is full, else nothing; *last* is the marker of the last item.
+    """[{rel: next, href}] if the page is full, else nothing; *last* is the marker of the last item.
 
-    limit None: the list has no pages.  without: a parameter that says in another way where to begin.
-    parameters: those that the path of the operation has.
+    limit None: the list has no pages.  without: a parameter that sets the beginning of the list in another way.
+    parameters: the parameters in the path of the operation.
     """
     if not items or len(items) != limit:
         return []
@@ -70,17 +71,17 @@ def next_link(
 
 
 def link_after(req: Request, last: str, *, without: str | None = None, **parameters: str) -> list[dict[str, str]]:
-    """[{rel: next, href}] of the page after that marker; the others as next_link takes them."""
+    """[{rel: next, href}] for the page after that marker; the other arguments are those of next_link."""
     path = req.operation.path.format_map({name: quote(value) for name, value in parameters.items()})
     return [{'rel': 'next', 'href': f'{req.endpoint}{path}?{page_query(req, last, without)}'}]
 
 
 def page_query(req: Request, marker: str | None = None, without: str | None = None) -> str:
-    """The query of the same list after *marker*, or from its beginning, and *without* a parameter.
+    """The query for the same list after *marker*, or from its beginning, and *without* a parameter.
 
-    It is in order, the marker where another one stood, or last.
+    Parameters are sorted by name; a new marker replaces the old one in its place, or comes last.
     """
-    # Of a limit that is given twice the last counts; filters and sort keys may all count.
+    # If a limit is given twice, the last one counts; filters and sort keys can all count.
     kept = {name: values[-1:] if name == 'limit' else values for name, values in sorted(req.query.items())}
     kept.pop(without or '', None)
     if marker is None:

@@ -1,8 +1,9 @@
-"""Who may do what: oslo.policy over the rules that operations and fields declare."""
+"""Authorization: oslo.policy with the rules that operations and fields declare."""
 
 import copy
 import functools
 import operator
+import threading
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +34,7 @@ CREDENTIALS = (
     'is_admin_project',
     'service_roles',
 )
-"""What rules can ask about a caller."""
+"""The facts about a caller that rules can use."""
 FACTS = operator.attrgetter(*CREDENTIALS)
 
 BASE_RULES = (
@@ -52,13 +53,14 @@ BASE_RULES = (
 
 
 KINDS = 'oslo.policy.rule_checks'
-"""Where packages say which kinds of checks they have besides those that oslo.policy always knows."""
+"""The entry points of packages that add kinds of checks to those that oslo.policy always has."""
 
 
 class KindsOfChecks(dict[str, Any]):
-    """These kinds by their names, each of which is loaded for the first rule that asks for it.
+    """These kinds by name; each is loaded when a rule first uses it.
 
-    oslo.policy would load them all to read any rule: with `http` comes requests, a twentieth of a start and five MiB.
+    oslo.policy would load all of them to read any rule; `http` imports requests, a twentieth of the startup time and
+    five MiB.
     """
 
     @functools.cached_property
@@ -77,9 +79,9 @@ _checks.extension_checks = KindsOfChecks()
 
 
 class SharedRule(oslo_policy.DocumentedRuleDefault):
-    """A rule whose parts all enforcers share: each enforcer copies its rules and changes none of what they hold.
+    """A rule whose parts all enforcers share: each enforcer copies its rules, but never changes their contents.
 
-    To copy all parts took a third of the time in which a Service is made.
+    Copying all parts took a third of the time to create a Service.
     """
 
     def __deepcopy__(self, memo: dict[int, Any]) -> 'SharedRule':
@@ -87,7 +89,7 @@ class SharedRule(oslo_policy.DocumentedRuleDefault):
 
 
 def defaults(operations: Iterable[Operation], also: Iterable[Policy] = ()) -> list[oslo_policy.RuleDefault]:
-    """The rules with their defaults: the base ones, then one for each policy that is asked anywhere."""
+    """The rules with their defaults: the base rules, then one for each policy that is checked anywhere."""
     rules: list[oslo_policy.RuleDefault] = [
         oslo_policy.RuleDefault(name, check, description) for name, check, description in BASE_RULES
     ]
@@ -117,7 +119,7 @@ def _uses(operations: Iterable[Operation], also: Iterable[Policy]) -> dict[Polic
 
 
 class Rules(Protocol):
-    """What an app asks about its callers."""
+    """The checks that an app needs for its callers."""
 
     def allows(self, context: Context, policy: Policy, target: Mapping[str, Any] | None = None) -> bool:
         """Whether the caller passes *policy* for a target, by default its own project."""
@@ -129,7 +131,7 @@ class Rules(Protocol):
 class Policies:
     """The rules in force: the defaults, overridden by the operator's policy.yaml.
 
-    Answers are remembered for RELOAD_SECONDS, after which the files are looked at again.
+    Results are cached for RELOAD_SECONDS, after which the files are checked for changes.
     """
 
     def __init__(self, conf: cfg.ConfigOpts, rules: Sequence[oslo_policy.RuleDefault]):
@@ -137,16 +139,19 @@ class Policies:
         self.enforcer.suppress_deprecation_warnings = True
         self.enforcer.register_defaults(rules)
         self.answers: dict[tuple[Any, ...], bool] = {}
+        self.reloading = threading.Lock()
         self.reload()
 
     def reload(self) -> None:
-        """Read the operator's files if they changed; oslo.policy would look at them for every question."""
+        """Read the operator's files if they have changed; oslo.policy would check for changes at every call."""
+        # Other threads use the previous enforcer meanwhile: while it loads a file, oslo.policy has no defaults.
+        enforcer = copy.copy(self.enforcer)
         with warnings.catch_warnings():
             warnings.simplefilter('ignore')
-            self.enforcer.use_conf = True
-            self.enforcer.load_rules()
-        self.enforcer.use_conf = False
-        self.answers = {}
+            enforcer.use_conf = True
+            enforcer.load_rules()
+        enforcer.use_conf = False
+        self.enforcer, self.answers = enforcer, {}
         self.reload_at = time.monotonic() + RELOAD_SECONDS
 
     def allows(self, context: Context, policy: Policy, target: Mapping[str, Any] | None = None) -> bool:
@@ -158,20 +163,24 @@ class Policies:
         return self._answer('context_is_admin', context, {})
 
     def _answer(self, rule: str, context: Context, target: Mapping[str, Any]) -> bool:
-        if time.monotonic() > self.reload_at:
-            self.reload()
+        if time.monotonic() > self.reload_at and self.reloading.acquire(blocking=False):
+            try:
+                self.reload()
+            finally:
+                self.reloading.release()
+        enforcer, answers = self.enforcer, self.answers
         question = (rule, *FACTS(context), *target.items())
-        answer = self.answers.get(question)
+        answer = answers.get(question)
         if answer is None:
             facts = credentials(context)
-            if len(self.answers) >= MOST_ANSWERS:
-                self.answers = {}
+            if len(answers) >= MOST_ANSWERS:
+                answers = self.answers = {}
             lists = {name: list(facts[name]) for name in ('roles', 'service_roles')}
             try:
-                answer = bool(self.enforcer.authorize(rule, target, facts | lists))
+                answer = bool(enforcer.authorize(rule, target, facts | lists))
             except oslo_policy.InvalidScope:
                 answer = False
-            self.answers[question] = answer
+            answers[question] = answer
         return answer
 
     def check(self, context: Context, policy: Policy, target: Mapping[str, Any] | None = None) -> None:
@@ -181,5 +190,5 @@ class Policies:
 
 
 def credentials(context: Context) -> dict[str, Any]:
-    """The caller in the words of oslo.policy."""
+    """The caller in the form that oslo.policy expects."""
     return dict(zip(CREDENTIALS, FACTS(context), strict=True))

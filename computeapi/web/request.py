@@ -22,13 +22,13 @@ from computeapi.web.policy import Rules
 VENDOR_JSON = 'application/vnd.openstack.compute+json'
 MEDIA_TYPES = frozenset({'', 'application/json', VENDOR_JSON, 'text/plain'})
 DEEPEST = 50
-"""How deep the objects and lists of a body may be nested."""
+"""The maximum nesting depth of objects and lists in a body."""
 PIECE = 16 * 1024
-"""Bytes of a body of unknown length that are read at a time."""
+"""The number of bytes read at a time from a body of unknown length."""
 SAFE = "/~!$&'()*+,;=:@"
-"""What stands in paths of URLs as it is."""
+"""The characters that are not escaped in paths of URLs."""
 
-# Keys of the WSGI environment that filters leave for the app; the last one: that a proxy passed the request on.
+# Keys of the WSGI environment that filters set for the app; the last one: the request came through a proxy.
 CONTEXT = 'computeapi.context'
 LEGACY_V2 = 'computeapi.legacy_v2'
 VERSION = 'computeapi.version'
@@ -36,8 +36,7 @@ REQUEST_ID = 'openstack.request_id'
 GLOBAL_REQUEST_ID = 'openstack.global_request_id'
 PASSED_ON = 'computeapi.passed_on'
 
-# Keys that the app leaves for filters: that it has taken the version, which operation it is, and the path that the log
-# shows.
+# Keys that the app sets for filters: whether it has taken the version, the operation, and the path to show in the log.
 VERSION_TAKEN = 'computeapi.version_taken'
 OPERATION = 'computeapi.operation'
 LOGGED_PATH = 'computeapi.logged_path'
@@ -47,14 +46,14 @@ NOBODY = Context()
 
 
 def caller_of(environ: Mapping[str, Any]) -> dict[str, Any]:
-    """Who asks, as far as that is known yet, for the log."""
+    """The caller, as far as it is known yet, for the log."""
     context = environ.get(CONTEXT, NOBODY)
     ids = {'request_id': environ.get(REQUEST_ID), 'global_request_id': environ.get(GLOBAL_REQUEST_ID)}
     return ids | {'user_id': context.user_id, 'project_id': context.project_id}
 
 
 class Reply(NamedTuple):
-    """What a handler returns when a body is not all there is to say."""
+    """The result of a handler that returns more than a body."""
 
     body: Any = None
     headers: Mapping[str, str] = MappingProxyType({})
@@ -73,7 +72,7 @@ class Request(BaseRequest):
 
     @property
     def context(self) -> Context:
-        """The caller, as the filters found it."""
+        """The caller, as the filters identified it."""
         found: Context = self.environ[CONTEXT]
         return found
 
@@ -83,9 +82,8 @@ class Request(BaseRequest):
         return bool(self.environ.get(LEGACY_V2, False))
 
     def take_version(self, default: APIVersionRequest = DEFAULT_API_VERSION) -> APIVersionRequest:
-        """The version that the filter `microversion` read, from which on the answer says so; the error it met.
-
-        Where there is no such filter it is the *default* one."""
+        """Return the version that the filter `microversion` read, or raise its error; from now on the answer has
+        version headers. Without that filter, the version is *default*."""
         self.environ[VERSION_TAKEN] = True
         found: APIVersionRequest | Error = self.environ.get(VERSION, default)
         if isinstance(found, Error):
@@ -94,17 +92,17 @@ class Request(BaseRequest):
 
     @property
     def behaviour(self) -> SimpleNamespace:
-        """What the operation says of its behaviour at the version of the request, by name."""
+        """The declared behaviour of the operation at the version of the request, by name."""
         found: SimpleNamespace = self.operation.behaviours.at(LEGACY if self.legacy else self.version)
         return found
 
     def check_media_type(self) -> None:
-        """UnsupportedMediaType for a body that says it is no JSON."""
+        """UnsupportedMediaType for a body whose Content-Type is not JSON."""
         if self.environ.get('CONTENT_TYPE') and self.content_type.lower() not in MEDIA_TYPES:
             raise UnsupportedMediaType()
 
     def data(self, most: float = math.inf) -> bytes:
-        """The body; Invalid when the client went away before its end, TooLarge when it has more bytes than *most*."""
+        """The body; Invalid if the client disconnected before its end, TooLarge if it has more than *most* bytes."""
         try:
             if self.content_length is None and self.is_body_readable:
                 self.body = b''.join(self._pieces(most))
@@ -118,7 +116,7 @@ class Request(BaseRequest):
         return body
 
     def _pieces(self, most: float) -> Iterator[bytes]:
-        """A body of unknown length, as far as it may matter; the filter `sizelimit` stops it earlier."""
+        """A body of unknown length, up to the first piece beyond *most*; the filter `sizelimit` stops it earlier."""
         read = 0
         while read <= most and (piece := self.body_file.read(PIECE)):
             read += len(piece)
@@ -158,7 +156,7 @@ class Request(BaseRequest):
         return values[-1] if values else default
 
     def allows(self, policy: Policy, target: Any = None) -> bool:
-        """Whether the caller passes *policy*; asked once per request for its own project."""
+        """Whether the caller passes *policy*; evaluated once per request for the caller's own project."""
         self.asked.add(policy)
         if target is not None:
             return self.policies.allows(self.context, policy, target)
@@ -168,7 +166,7 @@ class Request(BaseRequest):
 
     @functools.cached_property
     def asked(self) -> set[Policy]:
-        """The rules that were asked so far."""
+        """The rules that were checked so far."""
         return set()
 
     @functools.cached_property
@@ -176,7 +174,7 @@ class Request(BaseRequest):
         return {}
 
     def check(self, policy: Policy | None, target: Any = None) -> None:
-        """Forbidden unless the caller passes *policy*; None lets everybody pass."""
+        """Forbidden unless the caller passes *policy*; None allows everybody."""
         if policy is not None:
             self.asked.add(policy)
             self.policies.check(self.context, policy, target)
@@ -185,7 +183,7 @@ class Request(BaseRequest):
 
     @functools.cached_property
     def endpoint(self) -> str:
-        """The URL that the API's paths hang from, with the project if the request's URL has it."""
+        """The base URL of the API's paths, with the project if the request's URL has it."""
         return self.link_prefix + self.script_name + self._project
 
     @functools.cached_property
@@ -200,7 +198,7 @@ class Request(BaseRequest):
 
     @property
     def path_url(self) -> str:
-        """The URL that the client asked for without its query, also where the bytes of the path are no text."""
+        """The requested URL without its query, even if the bytes of the path are not valid text."""
         path = self.environ['SCRIPT_NAME'] + self.environ['PATH_INFO']
         return self.host_url + quote(path, safe=SAFE, encoding='latin-1')
 
@@ -218,12 +216,12 @@ class Request(BaseRequest):
 
 
 def target_of(subject: Any) -> dict[str, Any]:
-    """What a rule may compare with: whose the resource is."""
+    """The facts that a rule can compare with: the owner of the resource."""
     return {'project_id': subject.project_id, 'user_id': subject.user_id}
 
 
 def _check_document(document: Any) -> None:
-    """Invalid for NUL characters (PostgreSQL keeps none in text) and for what is nested too deeply to walk."""
+    """Invalid for NUL characters, which PostgreSQL cannot store in text, and for too deep nesting."""
     level = [document]
     for _ in range(DEEPEST):
         if not level:

@@ -1,7 +1,7 @@
-"""From a method and a path to an endpoint: what answers there at each version.
+"""From a method and a path to an endpoint: the operation at each version.
 
-The routes are derived from the operations, and looked up by the method, the first segment of the path and the number of
-segments, so that a request is matched against the few that it may be for.
+The routes are derived from the operations. They are looked up by method, first segment and number of segments of the
+path, so that a request is matched against few of them.
 """
 
 import functools
@@ -28,19 +28,19 @@ class Bound(NamedTuple):
 
 
 class Endpoint(NamedTuple):
-    """One method of one path: what answers at each version, by action; None where there are no actions."""
+    """One method of one path: the operation at each version, by action; the key is None if there are no actions."""
 
     path: str
     choices: dict[str | None, Versioned]
 
     @property
     def actions(self) -> bool:
-        """Whether the body names what is to be done."""
+        """Whether the body names the action."""
         return None not in self.choices
 
     @property
     def operations(self) -> list[Operation]:
-        """Whatever may be done here, at any version."""
+        """Every operation of this endpoint, at any version."""
         steps = itertools.chain.from_iterable(choice.steps for choice in self.choices.values())
         return [bound.operation for _, bound in steps if bound is not ABSENT]
 
@@ -52,12 +52,12 @@ class Match(NamedTuple):
 
 
 class RouteTable:
-    """Every operation of these kinds of controllers, ready to be looked up.
+    """Every operation of these kinds of controllers, ready for lookup.
 
-    TypeError when two operations answer the same method, path and action at one version, or call the
-    parameters of one path by different names.
+    TypeError if two operations answer the same method, path and action at one version, or if they name the
+    parameters of one path differently.
 
-    project: what a project before the path looks like, if there may be one.
+    project: the pattern of a project ID before the path; None if there cannot be one.
     """
 
     def __init__(self, kinds: Iterable[type[Controller]], project: re.Pattern[str] | None = PROJECT):
@@ -65,7 +65,7 @@ class RouteTable:
         bound = [Bound(each, kind) for kind in kinds for each in kind.operations]
         _check_spelling(each.operation.path for each in bound)
         self._segments = {_first_segment(each.operation.path) for each in bound}
-        # Paths without parameters, for which nothing is left to match.
+        # Paths without parameters need no matching.
         self._fixed: dict[tuple[str, str], Endpoint] = {}
         self._others: dict[tuple[str, str, int], list[Endpoint]] = {}
         for (path, method), group in _grouped(bound).items():
@@ -93,26 +93,26 @@ class RouteTable:
 
 @functools.cache
 def route_table(kinds: tuple[type[Controller], ...], project: re.Pattern[str] | None) -> RouteTable:
-    """The table of these kinds, made once: it depends on nothing else."""
+    """The table of these kinds, created once, because it depends on nothing else."""
     return RouteTable(kinds, project)
 
 
 def _path(environ: dict[str, Any]) -> str:
-    """The path as text. What is none, and what no database keeps of it, becomes a character that is in no id."""
+    """The path as text. Invalid UTF-8, and NUL, which no database stores, become a character that no ID contains."""
     path: str = environ['PATH_INFO'].encode('latin-1').decode(errors='replace')
     return path.replace('\0', '\N{REPLACEMENT CHARACTER}')
 
 
 @functools.cache
 def _route(path: str) -> Route:
-    """What matches a path, made when it is first asked for: to make all takes a tenth of the time to start."""
+    """The matcher of a path, created on first use: creating all of them takes a tenth of the startup time."""
     route = Route(None, path, _explicit=True)
     route.makeregexp(())
     return route
 
 
 def _key(method: str, path: str) -> tuple[str, str, int]:
-    """What a path has in common with those of its route."""
+    """The properties that a path shares with its route."""
     return method, _first_segment(path), path.count('/')
 
 
@@ -129,7 +129,7 @@ def _check_spelling(paths: Iterable[str]) -> None:
 
 
 def _grouped(bound: Iterable[Bound]) -> dict[tuple[str, str], list[Bound]]:
-    # Fixed paths go before those with a parameter in the same place: /flavors/detail before /flavors/{id}.
+    # Fixed paths come before those with a parameter in the same place: /flavors/detail before /flavors/{id}.
     groups: dict[tuple[str, str], list[Bound]] = {}
     for each in sorted(bound, key=lambda b: [part.startswith('{') for part in b.operation.path.split('/')]):
         groups.setdefault((each.operation.path, each.operation.method), []).append(each)
@@ -144,7 +144,7 @@ def _endpoint(path: str, bound: list[Bound]) -> Endpoint:
 
 
 def _by_version(choices: list[Bound]) -> Versioned:
-    """Which operation answers at each version."""
+    """The operation at each version."""
     steps: dict[APIVersionRequest, Any] = {}
     end = None
     for each in sorted(choices, key=lambda b: b.operation.min):

@@ -1,4 +1,4 @@
-"""The words that JSON schemas are made of; any part of one may be marked by version."""
+"""Building blocks of JSON schemas; any part of a schema may be marked by version."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +22,7 @@ def whole(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def lone(name: str, schema: Any) -> dict[str, Any]:
-    """An object with this property alone."""
+    """An object with this one property only."""
     return whole({name: schema})
 
 
@@ -39,10 +39,10 @@ def one_of(*words: Any) -> dict[str, Any]:
 def query(
     parameters: Any, *, strict: str | None = '2.102', single: Any = False, legacy: bool = True, **more: Any
 ) -> Any:
-    """What a query string may hold: {name: schema of one value}; a name may stand several times.
+    """What a query string may hold: {name: schema of one value}; a name may occur several times.
 
-    strict: the version from which an unknown name is an error (None: never); before it is dropped.
-    single: whether a parameter may stand only once, or the names of those that may.
+    strict: the version from which an unknown name is an error (None: never); below it, unknown names are ignored.
+    single: whether a parameter may occur only once, or the names of those that may.
     legacy: whether /v2 checks it too.  more: further keywords.
     """
     tree = {

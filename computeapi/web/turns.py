@@ -1,4 +1,4 @@
-"""How the threads of a process take turns at looking something up in a database that is a file."""
+"""How the threads of a process take turns at reading from a database that is a file."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -11,10 +11,10 @@ PATIENCE_SECONDS = 0.02
 
 
 class Turns:
-    """One thread after the other has its turn.
+    """One thread at a time has its turn.
 
-    Who waits for something else meanwhile, such as a neighbour, keeps the others waiting no longer than a moment: their
-    turns go on without that thread.
+    A thread that waits for something else during its turn, such as a neighbour, delays the others only for a moment:
+    after *patience* seconds they take turns without it.
     """
 
     def __init__(self, patience: float = PATIENCE_SECONDS):
@@ -32,14 +32,14 @@ class Turns:
 
 
 TURNS = Turns()
-"""Those of this process."""
+"""The turns of this process."""
 
 
 class InTurn(PasteFilter):
-    """turns: answers one GET after the other.
+    """turns: answers GET requests one at a time.
 
-    Python runs one thread at a time anyway. But at each row SQLite's driver lets another one go on, and to change over
-    so often takes up to half of what a look-up takes.
+    Python runs one thread at a time anyway. But SQLite's driver lets another thread run at each row, and switching so
+    often takes up to half of the time of a read.
     """
 
     def __init__(self, app: WSGIApp, turns: Turns = TURNS):

@@ -1,6 +1,6 @@
-"""Bodies and query strings against JSON schemas, compiled once per distinct shape.
+"""Validates bodies and query strings against JSON schemas, compiled once per distinct shape.
 
-The texts of errors are part of the contract: which field, its value, what is wrong with it.
+The error messages are part of the contract: which field, its value, what is wrong with it.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ _refuse_unknown = jsonschema.Draft202012Validator.VALIDATORS['additionalProperti
 Errors = Iterator[jsonschema.ValidationError]
 
 LONGEST_KEPT, MOST_KEPT = 200, 1024
-"""Of how many query strings, of so many characters, it is kept whether they are right."""
+"""The results of validation are cached for query strings of up to 200 characters, and for the last 1024 of those."""
 
 
 def _minimum(validator: Any, bound: Any, instance: Any, schema: Any) -> Errors:
@@ -35,7 +35,7 @@ def _maximum(validator: Any, bound: Any, instance: Any, schema: Any) -> Errors:
 
 
 def _bounded(instance: Any, bound: Any, wrong: Callable[[Any], bool], words: str) -> Errors:
-    """Numbers may come as text, and are compared as numbers."""
+    """Numbers may be given as text, and are compared as numbers."""
     number = _number(instance)
     if number is not None and wrong(number):
         yield jsonschema.ValidationError(f'{number!r} is {words} {bound!r}')
@@ -57,14 +57,14 @@ def _read_number(text: str) -> int | float | None:
 
 
 def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Errors:
-    """As in JSON Schema, where $ is the very end; to Python it is the place before a last newline, too."""
+    """As in JSON Schema, where $ matches only at the very end; in Python it also matches before a final newline."""
     exact = pattern[:-1] + r'\Z' if pattern.endswith('$') else pattern
     if isinstance(instance, str) and not re.search(exact, instance):
         yield jsonschema.ValidationError(f'{instance!r} does not match {pattern!r}')
 
 
 def _unique(validator: Any, wanted: bool, instance: Any, schema: Any) -> Errors:
-    """In one go: where items are of several types, jsonschema compares each with each."""
+    """Linear time: if items have different types, jsonschema compares every pair."""
     if wanted and isinstance(instance, list):
         texts = {orjson.dumps(item, option=orjson.OPT_SORT_KEYS) for item in instance}
         if len(texts) < len(instance):
@@ -72,9 +72,9 @@ def _unique(validator: Any, wanted: bool, instance: Any, schema: Any) -> Errors:
 
 
 def _drop_unknown(validator: Any, allowed: Any, instance: Any, schema: Any) -> Errors:
-    """/v2 deletes keys it does not know from an object that has at least one that it knows.
+    """/v2 deletes unknown keys from an object that has at least one known key.
 
-    Where keys are known by patterns, the others are errors, but for an object that has none that is known.
+    If the schema has pattern properties, unknown keys are errors instead, unless the object has no known key.
     """
     if allowed is not False or not isinstance(instance, dict):
         return
@@ -97,7 +97,7 @@ RELAXED: Any = validators.extend(  # type: ignore[no-untyped-call]
 
 
 class BodyValidator:
-    """The body of an operation at every version; /v2 is checked by relaxed rules."""
+    """The body of an operation at every version; /v2 uses relaxed rules."""
 
     def __init__(self, tree: Any):
         legacy = resolve(tree, LEGACY)
@@ -105,19 +105,19 @@ class BodyValidator:
         self._strict = compiled(tree, lambda schema: STRICT(schema, format_checker=FORMATS))
 
     def check(self, body: Any, version: APIVersionRequest, legacy: bool) -> None:
-        """Invalid with the field named; on /v2 unknown keys are deleted from *body*."""
+        """Raise Invalid, naming the field; on /v2, unknown keys are deleted from *body*."""
         for error in self.errors(body, version, legacy):
             raise Invalid(_sentence(error, 'field/attribute', -1))
 
     def errors(self, body: Any, version: APIVersionRequest, legacy: bool = False) -> Errors:
-        """What is wrong with a body, one thing after the other."""
+        """The errors of a body, one at a time."""
         validator = self._legacy if legacy else self._strict.at(version)
         found: Errors = iter(()) if validator is ABSENT else validator.iter_errors(body)
         return found
 
 
 class QueryValidator:
-    """The query string of an operation at every version: `contract.query` makes the tree."""
+    """The query string of an operation at every version: `schemas.query` makes the tree."""
 
     def __init__(self, tree: Any):
         legacy = resolve(tree, LEGACY)
@@ -125,7 +125,7 @@ class QueryValidator:
         self._strict = compiled(tree, _QueryRules)
 
     def check(self, query: dict[str, list[str]], version: APIVersionRequest, legacy: bool) -> dict[str, list[str]]:
-        """The parameters that count; Invalid if one is wrong, or unknown where that is an error."""
+        """The parameters that count; Invalid if one is wrong, or unknown at a version where that is an error."""
         rules = self._rules(version, legacy)
         return query if rules is ABSENT else rules.check(query)
 
@@ -139,7 +139,7 @@ class QueryValidator:
 
 
 class _QueryRules:
-    """The query string at one version. The schemas are of one value; each name has a list of them."""
+    """The query string at one version. The schemas describe one value; each name has a list of values."""
 
     def __init__(self, schema: dict[str, Any]):
         single = schema.get('single')
@@ -156,7 +156,7 @@ class _QueryRules:
         self.known = frozenset(schema['properties'])
         self.patterns = tuple(re.compile(pattern) for pattern in schema.get('patternProperties', ()))
         self.lenient = schema.get('additionalProperties') is not False
-        # Most requests have none.
+        # Most requests have no query.
         self.takes_none = self.validator.is_valid({})
 
     def check(self, query: dict[str, list[str]]) -> dict[str, list[str]]:
@@ -170,7 +170,8 @@ class _QueryRules:
         return {name: values for name, values in query.items() if self.knows(name)}
 
     def _is_right(self, query: dict[str, list[str]]) -> bool:
-        """Whether that is known: to look takes a seventh of the time of a list, and who polls asks the same again."""
+        """Whether it is known to be valid. Short queries are cached: validation takes a seventh of the time of a list,
+        and polling repeats them."""
         if sum(len(text) + 1 for text in itertools.chain(query, *query.values())) > LONGEST_KEPT:
             return False
         return _fits(self, tuple((name, *values) for name, values in query.items()))
@@ -191,7 +192,7 @@ class ResponseValidator:
         self._shapes = compiled(tree, lambda schema: STRICT(schema, format_checker=FORMATS))
 
     def check(self, body: Any, version: APIVersionRequest) -> None:
-        """ValueError for a body that is not what was promised; ABSENT: there is none."""
+        """ValueError for a body that does not match the schema; ABSENT: there is no body."""
         validator = self._shapes.at(version)
         if (validator is ABSENT) != (body is ABSENT):
             raise ValueError(f'The answer {"has a" if validator is ABSENT else "has no"} body.')
@@ -200,7 +201,7 @@ class ResponseValidator:
 
 
 def _sentence(error: jsonschema.ValidationError, where: str, part: int) -> str:
-    """What is wrong, and with what value of which field. No longer than the body makes it, which is bounded."""
+    """The message: which field, its value, what is wrong. It is bounded because the body is."""
     if isinstance(error.cause, BadFormat):
         return str(error.cause)
     if not error.absolute_path:

@@ -12,7 +12,7 @@ from generators.markdown import code, plain, table
 
 HEAD = """# Commands
 
-The output of `--help` of each command.
+The output of `--help` for each command.
 """
 CONTROL = """Commands for a cloud of `run` or `serve`, each with the request that it sends to the control API:
 """

@@ -29,7 +29,7 @@ def _releases() -> Iterator[str]:
     conf = config.Config(str(ROOT))
     if not _history_is_here():
         yield f'## Up to {__version__}\n'
-        yield 'The history of the project, which assigns notes to releases, was not available here.\n'
+        yield 'The project history, which assigns notes to releases, was not available for this build.\n'
         yield from _sections(conf, [yaml.safe_load(path.read_text()) for path in sorted(ROOT.glob(NOTES))])
         return
     with loader.Loader(conf) as notes:

@@ -13,13 +13,13 @@ from generators.markdown import code, plain, table
 
 INDEX = """# Operations
 
-The compute API by resource: every operation with its parameters, request and response, and the microversions that they
-apply to. `computeapi routes` lists the operations; `/ui/` of a running service shows them at one version, and can send
-requests; `computeapi openapi VERSION` prints the OpenAPI document of one version. The
-[history](../../reference/history.md) lists what each version changed.
+The compute API, resource by resource: every operation with its parameters, request, responses and microversions.
+`computeapi routes` lists the operations. `/ui/` of a running service shows them at one version, and lets you try them.
+`computeapi openapi VERSION` prints the OpenAPI document of a version. The [history](../../reference/history.md) lists
+what each version changed.
 
-Every request can also be answered with {shared}. The description of a field applies to all versions unless it names
-some.
+Every request may also be answered with {shared}. The description of a field applies to all
+versions if no version is given.
 
 ```{{toctree}}
 :maxdepth: 1
@@ -91,14 +91,14 @@ def _facts(definitions: list[Operation]) -> Iterator[tuple[str, str]]:
     first, last = min(each.min for each in definitions), max(each.max for each in definitions)
     yield 'versions', _range(first, last) or f'all, {MIN} to {MAX}'
     rules = dict.fromkeys(str(each) for operation in definitions for each in operation.policies)
-    yield 'rules', ', '.join(map(code, rules)) or 'none: any valid token is accepted, or no token is required'
+    yield 'rules', ', '.join(map(code, rules)) or 'none: any valid token is accepted, or no token is needed'
     statuses = dict.fromkeys(
         str(status)
         for each in definitions
         for status in [*_values(each.status), *each.successes]
         if status is not ABSENT
     )
-    yield 'answers', ', '.join(statuses)
+    yield 'statuses', ', '.join(statuses)
     errors = sorted({status for each in definitions for status in each.error_statuses} - set(SHARED_ERRORS))
     if errors:
         yield 'errors', ', '.join(map(str, errors))

@@ -8,9 +8,9 @@ from generators.markdown import code, plain, table
 
 HEAD = """# Options
 
-Every option, with its default and description. `computeapi config` prints them as a configuration file. The file is
-given by `--config-file` or `OS_COMPUTEAPI_CONFIG_FILES`, and is `/etc/computeapi/computeapi.conf` by default.
-Environment variables `OS_<GROUP>__<OPTION>`, such as `OS_DATABASE__CONNECTION=...`, take precedence over it.
+Every option, with its default and a description; `computeapi config` prints the same as a config file. `--config-file`
+or `OS_COMPUTEAPI_CONFIG_FILES` names the config file; the default is `/etc/computeapi/computeapi.conf`. Environment
+variables override it, as `OS_<GROUP>__<OPTION>`: `OS_DATABASE__CONNECTION=...`.
 """
 
 

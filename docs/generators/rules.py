@@ -8,9 +8,9 @@ from generators.markdown import code, plain, table
 
 HEAD = """# Rules
 
-Who may do what: every policy rule, under the name that operators know, with its default. Rules in `policy.yaml`
-override the defaults. `computeapi policy` prints all rules as such a file, and
-`computeapi explain policy 'POST /servers' --role member` prints whether a caller passes.
+Who may do what: every policy rule under the name that operators know, with its default. `policy.yaml` overrides rules.
+`computeapi policy` prints all rules as such a file, and `computeapi explain policy 'POST /servers' --role member` shows
+whether a caller passes.
 """
 
 
@@ -18,7 +18,7 @@ def page() -> str:
     rules = list(api.rules())
     roles = [rule for rule in rules if not _asked_by(rule)]
     others = [rule for rule in rules if _asked_by(rule)]
-    return '\n'.join([HEAD, *_part('Roles', roles), *_part('Operations', others)])
+    return '\n'.join([HEAD, *_part('Shared rules', roles), *_part('Rules of operations', others)])
 
 
 def _part(title: str, rules: list[Any]) -> Iterator[str]:

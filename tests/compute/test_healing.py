@@ -2,8 +2,10 @@
 
 import pytest
 
+from computeapi.backends.neighbour import Refused
 from computeapi.compute.servers.healing import Healing
 from computeapi.context import Context
+from computeapi.db import servers as rows
 from computeapi.errors import NeighbourAway
 
 BOB = Context(user_id='bob', project_id='project', roles=frozenset({'member', 'reader'}), request_id='req-1')
@@ -46,6 +48,21 @@ def test_it_looks_at_some_servers_after_others_and_begins_anew(healing, outdated
     for _ in range(2):
         healing.take_turn(lambda: True)
     assert healed(servers, outdated) == 3
+
+
+def test_servers_that_cannot_be_refreshed_do_not_block_the_others(healing, outdated, servers, monkeypatch):
+    refresh, broken = healing.addresses.refresh, healing.platform.store.ask(rows.on_hosts, '', 2)
+
+    def failing(context, server_ids):
+        if set(server_ids) & set(broken):
+            raise Refused('Neutron', 400, 'Bad request.')
+        refresh(context, server_ids)
+
+    monkeypatch.setattr(healing.addresses, 'refresh', failing)
+    with pytest.raises(Refused):
+        healing.take_turn(lambda: True)
+    healing.take_turn(lambda: True)
+    assert healed(servers, outdated) == 1
 
 
 def test_while_the_network_service_is_away_it_waits(healing, outdated, servers, monkeypatch):

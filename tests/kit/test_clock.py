@@ -1,7 +1,7 @@
 """The clock of a cloud: what the cloud shows, compares and does by it."""
 
 import time
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
@@ -119,6 +119,12 @@ def test_a_step_is_in_seconds_or_as_it_is_said():
     clock.step(1, minutes=2)
     clock.step(-11)
     assert clock() == NEW_YEAR + timedelta(seconds=200)
+
+
+def test_a_moment_may_say_its_zone():
+    clock = CloudClock()
+    clock.freeze(datetime(2030, 1, 1, 1, tzinfo=timezone(timedelta(hours=1))))
+    assert clock() == datetime(2030, 1, 1)
 
 
 @pytest.mark.parametrize(

@@ -121,6 +121,18 @@ def test_options_are_those_of_the_configuration():
         assert http.get('/v2.1/limits').json()['limits']['absolute']['maxTotalInstances'] == 7
     with pytest.raises(cfg.Error):
         Cloud(options={('quota', 'instances'): 'many'})
+    with pytest.raises(cfg.Error, match="as \\('quota', 'instances'\\)"):
+        Cloud(options={'quota.instances': 3})
+
+
+def test_a_file_of_rules_is_found_where_the_test_is(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rules = {('oslo_policy', 'policy_file'): 'policy.yaml'}
+    with pytest.raises(FileNotFoundError):
+        Cloud(options=rules)
+    (tmp_path / 'policy.yaml').write_text('"os_compute_api:servers:index": "!"\n')
+    with Cloud(options=rules) as cloud:
+        assert HTTP(cloud).get('/v2.1/servers').status_code == 403
 
 
 def test_a_port_that_is_taken_is_told(cloud):

@@ -487,6 +487,21 @@ def test_a_cloud_that_is_put_back_is_one_event(cloud, http):
     ]
 
 
+def test_what_a_restore_undid_is_not_waited_for(cloud, http):
+    server = http.boot()
+    cloud.events.wait_for(server=server, status='ACTIVE')
+    cloud.snapshot('one')
+    http.delete(f'/v2.1/servers/{server}')
+    gone = cloud.events.wait_for(type='server.deleted')
+    cloud.restore('one')
+    with pytest.raises(TimeoutError):
+        cloud.events.wait_for(type='server.deleted', timeout=0.2)
+    http.log_in()
+    http.delete(f'/v2.1/servers/{server}')
+    assert cloud.events.wait_for(type='server.deleted', timeout=5).id > gone.id
+    assert [event.id for event in cloud.events.entries(type='server.deleted', since=0)][-2] == gone.id
+
+
 def test_a_cloud_ends_with_streams_that_are_open():
     before = set(threading.enumerate())
     with Cloud() as own, ThreadPoolExecutor(2) as threads:

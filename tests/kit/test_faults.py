@@ -2,11 +2,13 @@
 
 import threading
 import time
+from datetime import timedelta
 
 import pytest
 import requests
 from openstack import exceptions
 
+from computeapi.clock import utcnow
 from computeapi.errors import Invalid
 from tests.kit.conftest import HTTP
 
@@ -171,6 +173,14 @@ def test_the_journal_has_what_clients_saw(cloud, http, add):
     assert (stopped.status, stopped.request.body) == (503, {'os-stop': None})
 
 
+def test_the_journal_has_when_what_was_delayed_had_come(cloud, http, add):
+    add(operation='GET /flavors', delay=0.3)
+    came = utcnow()
+    assert flavors(http) == 200
+    entry = cloud.journal.last('GET /flavors')
+    assert entry.time - came < timedelta(seconds=0.3) <= timedelta(seconds=entry.duration)
+
+
 # ------------------------------------------------------------------ which requests
 
 
@@ -273,6 +283,7 @@ def test_a_time_by_the_clock_of_the_cloud(cloud, http, add):
         ({'path': 'servers', 'status': 500}, 'did you mean /servers or */servers?'),
         ({'path': '^' + '(a{1000}){1000}', 'status': 500}, 'path: '),
         ({'min_version': '2.999', 'status': 500}, 'no microversion 2.999'),
+        ({'min_version': '2.50', 'max_version': '2.10', 'status': 500}, 'no microversion from 2.50 to 2.10'),
         ({'status': 99}, '99'),
         ({'status': 500, 'cut': 'before'}, '`cut` cannot have a `status`'),
         ({'retry_after': 1, 'delay': 1}, 'require a `status`'),

@@ -1,11 +1,13 @@
 """A hypervisor that fails, hangs and is slow, and what is out of reach."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from computeapi.errors import NotFound
 from tests.consoles.viewers import Terminal, closing
+from tests.kit.conftest import HTTP
 
 
 @pytest.fixture
@@ -251,6 +253,29 @@ def test_what_a_restored_snapshot_does_not_have_is_not_down(cloud):
         cloud.restore('before')
         assert cloud.hosts.list() == cloud.cells.list() == []
     cloud.reset()
+
+
+def test_a_branch_has_nothing_down(cloud, http, status):
+    server = http.boot()
+    status(server, 'ACTIVE')
+    with cloud.cells.down('cell1'), cloud.hosts.down('compute1'), cloud.branch() as other:
+        assert other.cells.list() == other.hosts.list() == []
+        assert HTTP(other).get(f'/v2.1/servers/{server}').json()['server']['status'] == 'ACTIVE'
+
+
+def test_what_a_file_leaves_nothing_of_is_not_down(cloud):
+    with cloud.hosts.down('compute1'), cloud.cells.down('cell1'):
+        cloud.load({'version': 1, 'replace': True, 'hosts': [{'name': 'big1', 'cell': 'cell9'}]})
+        assert cloud.hosts.list() == cloud.cells.list() == []
+    cloud.reset()
+
+
+def test_what_several_take_down_at_once_is_all_down(cloud):
+    for _ in range(10):
+        with ThreadPoolExecutor(2) as threads:
+            list(threads.map(cloud.hosts.down, ['compute1', 'compute2']))
+        assert cloud.hosts.list() == ['compute1', 'compute2']
+        cloud.hosts.clear()
 
 
 # ------------------------------------------------------------------ neighbours

@@ -76,6 +76,8 @@ def test_entries_are_chosen(http, cloud, journal):
     assert [entry.operation for entry in journal.entries(since=number)] == ['GET /os-hypervisors', 'GET /servers']
     mine = journal.last('GET /servers')
     assert {entry.project for entry in journal.entries(project=mine.project, user=mine.user)} == {mine.project}
+    assert [*journal.entries(user='demo', since=number)] == [*journal.entries(project='demo', since=number)]
+    assert journal.count(user='demo', status='403') == journal.count(project='demo', method='get', status=200) == 1
     assert len(journal.entries(path='/servers', method='GET')) == 1
     with pytest.raises(TypeError, match='colour'):
         journal.entries(colour='red')

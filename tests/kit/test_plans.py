@@ -177,3 +177,21 @@ def test_what_does_not_fit_is_refused(cloud, facts):
     with pytest.raises(Invalid):
         cloud.plans.add(**facts)
     assert cloud.plans.list() == []
+
+
+def test_what_waits_in_a_snapshot_waits_for_what_there_is_now(cloud, http, status):
+    """It was left in the store with a time to look again that is far away."""
+    plan = cloud.plans.add(state='BUILD', until_told=True)
+    server = http.boot()
+    told = cloud.events.wait_for(server=server, task_state='spawning', timeout=5).id
+    time.sleep(0.2)
+    cloud.snapshot('waiting')
+    cloud.plans.release('web')
+    cloud.events.wait_for(server=server, status='ACTIVE', since=told, timeout=5)
+    cloud.restore('waiting')
+    assert status(server) == 'BUILD'
+    cloud.plans.release('web')
+    assert cloud.events.wait_for(server=server, status='ACTIVE', timeout=5)
+    plan.remove()
+    cloud.restore('waiting')
+    assert cloud.events.wait_for(server=server, status='ACTIVE', timeout=5)

@@ -39,6 +39,18 @@ def test_right(openstack_cloud):
 def test_wrong(openstack_cloud):
     openstack_cloud.connection().compute.get_flavor('none')
 """
+IN_A_FIXTURE = """
+import pytest
+
+
+@pytest.fixture
+def flavor(openstack_cloud):
+    return openstack_cloud.connection().compute.get_flavor('none')
+
+
+def test_flavor(flavor):
+    pass
+"""
 PLUGIN = ['-p', 'computeapi.pytest_plugin', '-p', 'no:cacheprovider', '-p', 'no:randomly']
 
 
@@ -72,6 +84,13 @@ def test_what_was_asked_is_told_of_a_test_that_failed_and_of_no_other(tmp_path):
     assert '1 failed, 1 passed' in output and output.count('What was asked of the cloud') == 1, output
     [told] = output.split('What was asked of the cloud')[1:]
     assert 'GET /v2.1/flavors/none' in told and ' 404 ' in told and '/v2.1/os-keypairs' not in told, output
+
+
+def test_what_was_asked_is_told_of_a_fixture_that_failed(tmp_path):
+    (tmp_path / 'test_fixture.py').write_text(IN_A_FIXTURE)
+    output = run(tmp_path)
+    assert '1 error' in output, output
+    assert 'GET /v2.1/flavors/none' in output.partition('What was asked of the cloud')[2], output
 
 
 def test_a_number_of_requests_that_is_wrong_tells_what_was_asked(tmp_path):

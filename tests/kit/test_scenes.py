@@ -213,6 +213,19 @@ def test_an_export_makes_another_cloud_that_answers_the_same(loaded, http):
         assert other.export() == document
 
 
+def test_what_has_no_name_is_exported_and_loaded(cloud, http):
+    http.post('/image/v2/images', {'disk_format': 'raw', 'container_format': 'bare'})
+    http.post('/volume/v3/volumes', {'volume': {'size': 1}})
+    for _ in range(2):
+        for path, kind in (('networks', 'network'), ('routers', 'router'), ('security-groups', 'security_group')):
+            http.post(f'/networking/v2.0/{path}', {kind: {}})
+    [network, *_] = http.get('/networking/v2.0/networks?name=').json()['networks']
+    http.post('/networking/v2.0/ports', {'port': {'network_id': network['id']}})
+    document = cloud.export()
+    with Cloud(load=document) as other:
+        assert other.export() == document
+
+
 def sorted_lists(value, url=''):
     """Without the URL of a cloud, in an order of their own."""
     if isinstance(value, dict):
@@ -256,6 +269,14 @@ def test_ids_are_made_of_names_and_the_seed(loaded, http):
             'security_groups: [{name: web, rules: [{direction: ingress, remote_ip_prefix: any}]}]',
             'security_groups[0].rules[0].remote_ip_prefix: ',
         ),
+        ('ports: [{network: public, fixed_ips: [{}]}]', 'line 3: ports[0].fixed_ips[0]: it says neither a subnet nor'),
+        (
+            'networks: [{subnets: [{cidr: 10.9.0.0/24, allocation_pools: [{start: 10.9.0.2}]}]}]',
+            "networks[0].subnets[0].allocation_pools[0]: 'end' is a required property",
+        ),
+        ('volume_snapshots: [{volume: null}]', 'line 3: volume_snapshots[0].volume: None is not'),
+        ('keypairs: [{name: mine, public_key: null}]', 'line 3: keypairs[0].public_key: None is not'),
+        ('images: [{data: ü}]', 'line 3: images[0].data: '),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_place(cloud, tmp_path, change, message):

@@ -179,7 +179,7 @@ class Site:
             (machine.folder / 'etc/computeapi/api-paste.ini').write_text(paste)
 
     def begin(self):
-        tables, listen, units = texts(PAGE, 'Begin')
+        tables, listen, units = texts(PAGE, 'Start')
         checked = self.one.follow(tables)
         for machine in self.machines:
             machine.follow(listen)
@@ -245,7 +245,7 @@ def image():
 
 
 def test_the_page_leads_to_a_service_that_is_upgraded_without_an_interruption(site, image):
-    for section in ('In Keystone', 'The database'):
+    for section in ('Keystone', 'The database'):
         for block in texts(PAGE, section):
             site.one.follow(block)
     site.install()

@@ -1,6 +1,6 @@
 """/servers/{server_id}/ips: the addresses of a server.
 
-The actions that give and take them end with 2.43; later clients ask the network service.
+The actions that add and remove addresses end with 2.43; later clients use the network service.
 """
 
 from typing import Any
@@ -99,7 +99,7 @@ class FloatingIPRemoval(ComputeController):
         """Disassociate a floating IP from a server."""
         address = body['removeFloatingIp']['address']
         server = self.cloud.floating_ips.server_of(self.cloud.floating_ips.get(req.context, address))
-        # An address that leads nowhere is in no project.
+        # A floating IP that is not associated has no project to check.
         req.check(REMOVE_FLOATING_IP, {'project_id': server and server.project_id})
         if server is None or server.uuid != server_id:
             raise not_associated(address, server_id)

@@ -1,5 +1,5 @@
-"""Graphical and serial consoles: POST /servers/{server_id}/remote-consoles, and the actions that were before it;
-and /os-console-auth-tokens, what a console proxy asks about the token that a client brought.
+"""Graphical and serial consoles: POST /servers/{server_id}/remote-consoles, and the older actions;
+and /os-console-auth-tokens, by which a console proxy looks up the token of a client.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ SHOW_TOKEN = Policy(
     'os_compute_api:os-console-auth-tokens', ADMIN, 'Show the connection information of a console token'
 )
 
-# ------------------------------------------------------------------ requests and answers
+# ------------------------------------------------------------------ requests and responses
 
 REMOTE, MKS, ANY_TOKEN = '2.6', '2.8', '2.31'
 RDP = 'rdp-html5'
@@ -101,7 +101,7 @@ class RDPConsoles(ServerController):
 
 
 def check_rdp(cloud: CloudManagers) -> None:
-    """Invalid in a cloud without consoles by RDP, which says no more about it."""
+    """Invalid without further details if the cloud has no RDP consoles."""
     if not cloud.consoles.offers('rdp'):
         raise Invalid()
 

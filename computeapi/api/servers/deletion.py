@@ -1,4 +1,4 @@
-"""DELETE /servers/{id}, and the actions of servers that are deleted later: forceDelete, restore."""
+"""DELETE /servers/{id}, and the actions for deferred deletion: forceDelete, restore."""
 
 from typing import Any
 

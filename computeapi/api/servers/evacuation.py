@@ -1,4 +1,4 @@
-"""POST /servers/{id}/action {evacuate}: a server of a host that is down is rebuilt on another one."""
+"""POST /servers/{id}/action {evacuate}: rebuilds a server whose host is down on another host."""
 
 from typing import Any
 

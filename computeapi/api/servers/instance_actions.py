@@ -1,4 +1,4 @@
-"""/servers/{server_id}/os-instance-actions: what was done to a server, by whom, and how it went."""
+"""/servers/{server_id}/os-instance-actions: the history of a server: what was done, by whom, and the results."""
 
 from typing import Any, NamedTuple
 
@@ -39,14 +39,14 @@ LIST_QUERY = query(
 
 
 class Step(NamedTuple):
-    """An event, with the server that it happened to."""
+    """An event, with its server."""
 
     event: ServerActionEvent
     server: Server
 
 
 class Account(NamedTuple):
-    """An action, with its steps."""
+    """An action, with its events."""
 
     action: ServerAction
     steps: list[Step]

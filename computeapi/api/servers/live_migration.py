@@ -1,4 +1,4 @@
-"""POST /servers/{id}/action {os-migrateLive}, and /servers/{id}/migrations: live migrations that are not over."""
+"""POST /servers/{id}/action {os-migrateLive}, and /servers/{id}/migrations: live migrations in progress."""
 
 from typing import Any
 
@@ -124,7 +124,7 @@ def check_migrating(server: Server, what: str) -> None:
 
 
 def number(text: str, missing: NotFound) -> int:
-    """The integer id in a path; *missing* when it is none."""
+    """The integer ID in a path; raises *missing* for anything else."""
     if not text.isdecimal() or len(text) > MOST_DIGITS:
         raise missing
     return int(text)

@@ -1,4 +1,4 @@
-"""What the machine of a server answers at once: its console output, its password, its diagnostics."""
+"""Immediate queries and changes of a server's virtual machine: console output, password, diagnostics."""
 
 from typing import Any
 
@@ -73,7 +73,7 @@ DIAGNOSE = Policy('os_compute_api:os-server-diagnostics', ADMIN, 'Show the diagn
 
 ONE_FORMAT = '2.48'
 
-# ------------------------------------------------------------------ the format of all drivers
+# ------------------------------------------------------------------ the driver-independent format
 
 
 def fact(name: str, schema: Any = NULLABLE_STRING) -> Field:
@@ -81,7 +81,7 @@ def fact(name: str, schema: Any = NULLABLE_STRING) -> Field:
 
 
 def parts(name: str, properties: dict[str, Any]) -> Field:
-    """A list with one object for each part of the machine; what its driver does not know is null."""
+    """A list with one object for each part of the machine; values unknown to the driver are null."""
     return Field(
         array(whole(properties)),
         lambda diagnosis: [{key: part.get(key) for key in properties} for part in numbered(diagnosis.facts.get(name))],
@@ -119,7 +119,7 @@ DIAGNOSTICS = View(
     }
 )
 
-# ------------------------------------------------------------------ the format of one driver
+# ------------------------------------------------------------------ the driver-specific format
 
 COUNTERS = {
     'read_bytes': 'read',

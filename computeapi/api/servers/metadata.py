@@ -1,4 +1,4 @@
-"""/servers/{server_id}/metadata: what owners note about a server."""
+"""/servers/{server_id}/metadata: key-value pairs that owners assign to a server."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ UPDATE_ALL = Policy('os_compute_api:server-metadata:update_all', MEMBER_OR_ADMIN
 UPDATE = Policy('os_compute_api:server-metadata:update', MEMBER_OR_ADMIN, 'Set a metadata item of a server')
 DELETE = Policy('os_compute_api:server-metadata:delete', MEMBER_OR_ADMIN, 'Delete a metadata item of a server')
 
-# ------------------------------------------------------------------ answers
+# ------------------------------------------------------------------ responses
 
 ALL_SHOWN = {'metadata': TEXTS}
 ONE_SHOWN = {'meta': TEXTS}

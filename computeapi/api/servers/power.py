@@ -1,4 +1,4 @@
-"""POST /servers/{id}/action: whether and how a server runs."""
+"""POST /servers/{id}/action: power operations."""
 
 from typing import Any
 

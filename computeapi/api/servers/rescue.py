@@ -1,4 +1,4 @@
-"""POST /servers/{id}/action: rescue, which boots a server from another image with its own disk beside it."""
+"""POST /servers/{id}/action: rescue, which boots a server from another image with its own disk attached."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""POST /servers/{id}/action {os-resetState}: the state of a server set by hand."""
+"""POST /servers/{id}/action {os-resetState}: sets the state of a server manually."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""POST /servers/{id}/action: resize and cold migration, confirmed or reverted."""
+"""POST /servers/{id}/action: resize and cold migration, with confirmation and reversion."""
 
 from typing import Any
 

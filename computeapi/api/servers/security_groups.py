@@ -1,4 +1,4 @@
-"""/servers/{server_id}/os-security-groups, and the actions that change what may reach a server."""
+"""/servers/{server_id}/os-security-groups, and the actions that change the security groups of a server."""
 
 from typing import Any
 

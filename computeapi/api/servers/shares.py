@@ -1,4 +1,4 @@
-"""/servers/{server_id}/shares: file systems that servers share."""
+"""/servers/{server_id}/shares: shared file systems attached to a server."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ class ServerShares(ServerController):
     versions = Bounds(SINCE)
 
     def find(self, req: Request, identifier: str) -> Server:
-        """A server of any project: here the policies, which are asked about it, tell who may do what."""
+        """A server of any project: here the policies alone, with the server as their target, control access."""
         return self.cloud.servers.get(req.context, identifier, any_project=True, by_cell=True)
 
     @operation('GET', policy=INDEX, query=NO_QUERY, response={'shares': array(LISTED)})

@@ -1,4 +1,4 @@
-"""POST /servers/{id}/action: making images of a server, once or as one of its backups."""
+"""POST /servers/{id}/action: creates images of a server, as snapshots or rotated backups."""
 
 from typing import Any
 
@@ -21,10 +21,10 @@ CREATE_VOLUME_IMAGE = Policy(
 )
 CREATE_BACKUP = Policy('os_compute_api:os-create-backup', MEMBER_OR_ADMIN, 'Back up a server')
 
-# ------------------------------------------------------------------ requests and answers
+# ------------------------------------------------------------------ requests and responses
 
 ID_IN_BODY = '2.45'
-# Unlike other names, this one never had spaces around it on /v2.
+# Unlike other names, this one could never have leading or trailing spaces on /v2.
 IMAGE = closed({'name': resolve(NAME, MIN), 'metadata': METADATA}, ['name'])
 BACKUP = closed(
     {'name': NAME, 'backup_type': STRING, 'rotation': UNBOUNDED, 'metadata': METADATA},
@@ -58,7 +58,7 @@ class ServerImages(ServerController):
     def create_backup(self, req: Request, server: Server, body: Any) -> Reply:
         """Create an image of a server, delete the oldest of this type, and return the location of the new one."""
         image_id = self.make_backup(req, server, body['createBackup'])
-        # Without a rotation the image will not stay, and is nowhere.
+        # With a rotation of 0 the image is deleted again, so it has no location.
         return located(req.endpoint, image_id) if int(body['createBackup']['rotation']) else Reply()
 
     @api_version(ID_IN_BODY)
@@ -77,7 +77,7 @@ class ServerImages(ServerController):
         return self.cloud.snapshots.create_backup(req.context, server, name, kind, rotation, metadata)
 
     def metadata(self, req: Request, wanted: Any) -> dict[str, str]:
-        """What is to be noted about the image."""
+        """The metadata of the new image."""
         metadata: dict[str, str] = wanted.get('metadata', {})
         if req.behaviour.quota_on_metadata:
             self.cloud.snapshots.check_metadata(req.context, metadata)

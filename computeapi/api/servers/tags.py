@@ -1,4 +1,4 @@
-"""/servers/{server_id}/tags: labels of a server."""
+"""/servers/{server_id}/tags: tags of a server."""
 
 from typing import Any
 from urllib.parse import quote
@@ -37,7 +37,7 @@ class ServerTags(ServerController):
     needs = (rows.TAGS,)
 
     def find(self, req: Request, identifier: str) -> Server:
-        """A server of any project: here the policies, which are asked about it, tell who may do what."""
+        """A server of any project: here the policies alone, with the server as their target, control access."""
         return self.cloud.servers.get(req.context, identifier, needs=self.needs, any_project=True, by_cell=True)
 
     @operation('GET', policy=INDEX, query=ANY_QUERY, response=SHOWN)

@@ -1,4 +1,4 @@
-"""/servers/{server_id}/topology: the NUMA nodes that a server sees."""
+"""/servers/{server_id}/topology: the NUMA topology of a server."""
 
 from typing import Any
 

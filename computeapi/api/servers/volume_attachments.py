@@ -1,4 +1,4 @@
-"""/servers/{id}/os-volume_attachments: the volumes of a server."""
+"""/servers/{id}/os-volume_attachments: the volumes attached to a server."""
 
 from typing import Any
 
@@ -63,7 +63,7 @@ WINDOW = {'limit': LIMIT, 'offset': LIMIT}
 
 
 def device_or_absent(device: BlockDevice) -> Any:
-    """A disk has no name before it is connected."""
+    """A disk has no device name before it is connected."""
     return device.device_name or ABSENT
 
 

@@ -1,4 +1,4 @@
-"""What a guest reads about the server that it runs in: the documents of a metadata service and of a config drive.
+"""What a guest reads about its server: the documents of the metadata service and of the config drive.
 
-`reader` collects the facts of a server; from them the other modules make the documents, and ask nobody.
+`reader` collects the facts about a server; the other modules build the documents from them, without any queries.
 """

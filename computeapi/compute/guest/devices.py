@@ -1,4 +1,4 @@
-"""The devices that a guest can tell apart by the tags that its owner gave them."""
+"""The devices that a guest can identify by the tags that its owner gave them."""
 
 from typing import Any, NamedTuple
 
@@ -27,7 +27,7 @@ TAGGED = PLACE | {
 INTERFACE = TAGGED | {
     'type': Part(FIRST, lambda *_: 'nic'),
     'mac': Part(FIRST, lambda device, _: device.facts['mac_address']),
-    # Only a function of a physical card can be trusted, and no port here is one.
+    # Only a virtual function of a physical card can be trusted, and no port here is one.
     'vf_trusted': Part('2018-08-27', lambda *_: False),
 }
 DISK = TAGGED | {
@@ -35,7 +35,7 @@ DISK = TAGGED | {
     'path': Part(FIRST, lambda device, _: device.facts.device_name),
     'serial': Part(FIRST, lambda device, _: device.facts.volume_id),
 }
-# A share is mounted by its tag, and on no bus.
+# A share is mounted by its tag and is on no bus.
 SHARE = PLACE | {
     'type': Part(FIRST, lambda *_: 'share'),
     'share_id': Part(FIRST, lambda device, _: device.facts.share_id),
@@ -45,7 +45,7 @@ SHARES_SINCE = '2025-04-04'
 
 
 def tagged_devices(guest: Guest, version: str) -> list[dict[str, Any]]:
-    """The interfaces and disks that have a tag, and the shares that are mounted, as they are now."""
+    """The tagged interfaces and disks, and the mounted shares, as they are now."""
     interfaces = [
         TaggedDevice(guest.buses.get(entry['port_id'], NOWHERE), entry['tag'], entry)
         for entry in guest.server.network_info

@@ -1,4 +1,4 @@
-"""The same facts in the words of EC2: {version}/meta-data/... and user-data, one path for each of them."""
+"""The same facts in the format of EC2: {version}/meta-data/... and user-data, with one path for each fact."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +23,7 @@ VERSIONS = (
 
 
 def ec2_id(kind: str, identifier: str | None) -> str | None:
-    """The beginning of an id is as much as EC2 has room for."""
+    """An EC2 ID, which has room only for the beginning of a UUID."""
     return f'{kind}-{identifier[:8]}' if identifier else None
 
 
@@ -44,13 +44,13 @@ def security_groups(guest: Guest, version: str) -> list[str]:
 
 
 def public_keys(guest: Guest, version: str) -> dict[str, Any] | None:
-    """A folder that is listed with its key's name and found without it."""
+    """A folder that is listed with the name of the key, but found without it."""
     server = guest.server
     return {f'0={server.key_name}': {'openssh-key': server.public_key}} if server.key_name else None
 
 
 def disks(guest: Guest, version: str) -> dict[str, str]:
-    """The names of the disks by what they are for."""
+    """The device names of the disks, by purpose."""
     root = guest.server.root_device_name or ''
     named = {'root': root, 'ami': root.removeprefix('/dev/')}
     volumes, swaps, ephemerals = (
@@ -73,7 +73,7 @@ def kind_of(disk: BlockDevice) -> str:
 META_DATA = {
     'ami-id': Part(FIRST, lambda guest, _: ec2_id('ami', guest.server.image_id or '0' * 8)),
     'ami-launch-index': Part(FIRST, lambda guest, _: guest.server.launch_index),
-    # Clients of EC2 expect one, and there is none.
+    # EC2 clients expect a value, but there is none.
     'ami-manifest-path': Part(FIRST, lambda *_: 'FIXME'),
     'instance-id': Part(FIRST, lambda guest, _: f'i-{guest.server.id:08x}'),
     'hostname': Part(FIRST, lambda guest, _: guest.hostname),
@@ -98,7 +98,7 @@ DOCUMENTS = {
 
 
 def find(guest: Guest, path: Sequence[str]) -> Any:
-    """A fact, or a list of the names below the path; NotFound."""
+    """A fact, or the list of names below the path; NotFound."""
     if not path:
         return [*VERSIONS, LATEST]
     found: Any = parts(DOCUMENTS, guest, version_of(path[0], VERSIONS))
@@ -111,7 +111,7 @@ def find(guest: Guest, path: Sequence[str]) -> Any:
 
 
 def listed(folder: dict[str, Any]) -> list[str]:
-    """What is in a folder; folders in it end with a slash, but for those that have two names."""
+    """The contents of a folder; subfolders end with a slash, except those that have two names."""
     return [
         name + '/' if isinstance(value, dict) and '=' not in name else name for name, value in sorted(folder.items())
     ]

@@ -1,4 +1,4 @@
-"""The facts that the documents of a guest are made of, and how they depend on the version that the guest asks for."""
+"""The facts in the documents of a guest, and how they depend on the version that the guest requests."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,12 +15,12 @@ LATEST = 'latest'
 
 @dataclass(frozen=True)
 class Guest:
-    """A server as its guest may know it.
+    """A server as its guest may see it.
 
-    buses: where its interfaces (by port) and disks (by uuid) are in the machine.  networks: those that its interfaces
-    are on, where the document asks for them.  shares: those that are mounted.  domain: what follows the hostname.
-    seed: random bytes.  vendor_data: what the operator tells every guest.
-    admin_pass: what its administrator's password is to be, where it is told that.
+    buses: where its interfaces (by port) and disks (by UUID) are in the machine.  networks: those of its interfaces, if
+    the document needs them.  shares: the mounted ones.  domain: appended to the hostname.
+    seed: random bytes.  vendor_data: the operator's data for every guest.
+    admin_pass: the administrator's password, if the guest is to be told.
     """
 
     server: Server
@@ -39,14 +39,14 @@ class Guest:
 
     @property
     def key_kind(self) -> str:
-        """The key pair may be gone; the server knows its public half."""
+        """The type of the key. The key pair may be deleted, but the server keeps its public key."""
         return 'x509' if (self.server.public_key or '').startswith('-----BEGIN CERTIFICATE') else 'ssh'
 
 
 class Part(NamedTuple):
-    """What is there from one version on: `of(subject, version)`; None where the subject has none.
+    """A fact available from one version on: `of(subject, version)`; None if the subject has none.
 
-    Versions are dates, so the text that is less is the older one; EC2's first is 1.0.
+    Versions are dates, so they can be compared as text; the first one of EC2 is 1.0.
     """
 
     since: str
@@ -54,13 +54,13 @@ class Part(NamedTuple):
 
 
 def parts(table: Mapping[str, Part], subject: Any, version: str) -> dict[str, Any]:
-    """What the subject has at that version."""
+    """The facts of the subject at that version."""
     found = {name: part.of(subject, version) for name, part in table.items() if part.since <= version}
     return {name: value for name, value in found.items() if value is not None}
 
 
 def version_of(text: str, versions: Sequence[str]) -> str:
-    """The version that a path names; NotFound."""
+    """The version named in a path; NotFound."""
     if text != LATEST and text not in versions:
         raise NotFound()
     return versions[-1] if text == LATEST else text

@@ -1,4 +1,4 @@
-"""network_data.json: how a guest sets up its interfaces, the networks on them, and where to ask for names."""
+"""network_data.json: the interfaces of a guest, the networks on them, and the name servers."""
 
 import ipaddress
 from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ def network_data(guest: Guest) -> Found:
 
 
 def link(entry: Mapping[str, Any], network: Network) -> Found:
-    """An interface, by the name that its host's end of it has."""
+    """An interface, with the name of its tap device on the host."""
     return {
         'id': f'tap{entry["port_id"][:11]}',
         'vif_id': entry['port_id'],
@@ -40,7 +40,7 @@ def link(entry: Mapping[str, Any], network: Network) -> Found:
 
 
 def settings(entry: Mapping[str, Any], network: Network) -> Iterator[tuple[str, Subnet]]:
-    """The first address of each IP version with its subnet: a guest is told of no more."""
+    """The first address of each IP version with its subnet; guests are given no more."""
     subnets = {subnet['id']: subnet for subnet in network.subnets}
     for version in (4, 6):
         for address in entry['addresses']:
@@ -50,7 +50,7 @@ def settings(entry: Mapping[str, Any], network: Network) -> Iterator[tuple[str, 
 
 
 def configured(address: str, subnet: Subnet) -> Found:
-    """How the guest gets the address: from DHCP or a router, or by what stands here."""
+    """How the guest gets the address: by DHCP, by router advertisements, or statically."""
     version, mode = subnet['ip_version'], subnet.get('ipv6_address_mode')
     if subnet.get('enable_dhcp') and not mode:
         return {'type': f'ipv{version}_dhcp'}

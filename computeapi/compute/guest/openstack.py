@@ -1,4 +1,4 @@
-"""OpenStack's documents: openstack/{version}/meta_data.json and those beside it."""
+"""The OpenStack documents: openstack/{version}/meta_data.json and others."""
 
 import base64
 from collections.abc import Iterator, Sequence
@@ -37,7 +37,7 @@ def keys(guest: Guest, version: str) -> list[dict[str, Any]] | None:
 
 
 def files(guest: Guest, version: str) -> list[dict[str, str]] | None:
-    """The files that were to be injected; what is in them stands at their content_path."""
+    """The injected files; their contents are at content_path."""
     listed = enumerate(guest.server.personality or ())
     return [{'path': file['path'], 'content_path': f'/{CONTENT}/{at:04}'} for at, file in listed] or None
 
@@ -79,7 +79,7 @@ DOCUMENTS = {
 
 
 def find(guest: Guest, path: Sequence[str]) -> Any:
-    """A document, or a list of the names below the path; NotFound."""
+    """A document, or the list of names below the path; NotFound."""
     match path:
         case []:
             return [*VERSIONS, LATEST]
@@ -96,7 +96,7 @@ def find(guest: Guest, path: Sequence[str]) -> Any:
 
 
 def everything(guest: Guest) -> Iterator[tuple[str, Any]]:
-    """All documents, with their paths. What the guest could write is no document here."""
+    """All documents with their paths, except the password, which the guest can write."""
     for version in (*VERSIONS, LATEST):
         for name, found in parts(DOCUMENTS, guest, version_of(version, VERSIONS)).items():
             if name != PASSWORD:
@@ -106,7 +106,7 @@ def everything(guest: Guest) -> Iterator[tuple[str, Any]]:
 
 
 def content(guest: Guest, number: str) -> bytes:
-    """What is in a file that was to be injected."""
+    """The contents of an injected file."""
     stored = {f'{at:04}': file['contents'] for at, file in enumerate(guest.server.personality or ())}
     if number not in stored:
         raise NotFound()

@@ -1,4 +1,4 @@
-"""Reading the documents of a server as its guest does."""
+"""Reads the documents of a server as its guest does."""
 
 import secrets
 from collections.abc import Mapping, Sequence
@@ -26,14 +26,14 @@ SEED_BYTES = 512
 
 
 class Document(NamedTuple):
-    """What stands at a path."""
+    """The contents of a path."""
 
     body: bytes
     media_type: str = 'text/plain'
 
 
 def written(found: Any) -> Document:
-    """As it goes to the guest: objects as JSON, names in lines."""
+    """The form in which the guest gets it: objects as JSON, lists of names one per line."""
     if isinstance(found, dict):
         return Document(orjson.dumps(found), 'application/json')
     if isinstance(found, list):
@@ -42,11 +42,11 @@ def written(found: Any) -> Document:
 
 
 ROOT = written([*ec2.VERSIONS, LATEST])
-"""What stands at the root, whoever asks."""
+"""The contents of the root, the same for every guest."""
 
 
 class GuestDocuments:
-    """The documents of servers, made when they are asked for: what they say is so now. Errors: NotFound."""
+    """The documents of servers, generated on request, so they are always current. Errors: NotFound."""
 
     def __init__(self, platform: Platform):
         self.store, self.networks, self.hypervisor = platform.store, platform.networks, platform.hypervisor
@@ -55,7 +55,7 @@ class GuestDocuments:
         self.vendor_data = read_json(options.vendordata_jsonfile_path)
 
     def read(self, context: Context, server: Server, path: str) -> Document:
-        """What stands at the path below the root that a guest sees; a folder is the list of the names in it."""
+        """The contents of a path below the root that a guest sees; a folder is the list of the names in it."""
         segments = [segment for segment in path.split('/') if segment]
         guest = self._guest(context, server, with_networks=NETWORK_DATA in segments)
         if segments[:1] == ['openstack']:
@@ -63,7 +63,7 @@ class GuestDocuments:
         return written(ec2.find(guest, segments[1:] if segments[:1] == ['ec2'] else segments))
 
     def drive(self, context: Context, server: Server, admin_pass: str | None = None) -> dict[str, bytes]:
-        """All that a config drive has, by its path there."""
+        """All files of a config drive, by path."""
         guest = replace(self._guest(context, server), admin_pass=admin_pass)
         return {path: written(found).body for path, found in openstack.everything(guest)}
 
@@ -85,12 +85,12 @@ class GuestDocuments:
         )
 
     def _buses(self, server: Server, disks: Sequence[BlockDevice]) -> Mapping[str, BusAddress]:
-        """Its host is not asked where the guest is told of no device."""
+        """The bus addresses; the host is not asked if the guest has no tagged devices."""
         tagged = any(entry.get('tag') for entry in server.network_info) or any(disk.tag for disk in disks)
         return self.hypervisor.bus_addresses(server, disks) if server.host and tagged else {}
 
     def set_password(self, server: Server, password: bytes) -> None:
-        """Keep the password that the guest made and encrypted, as long as there is none: Conflict. Invalid."""
+        """Store the encrypted password that the guest generated, only if it has none yet: Conflict. Invalid."""
         text = password.decode('ascii', 'replace')
         if len(text) > LONGEST_PASSWORD:
             raise Invalid('Request is too large.')
@@ -101,7 +101,7 @@ class GuestDocuments:
 
 
 def read_json(path: str | None) -> dict[str, Any]:
-    """The object in a JSON file; none without a path."""
+    """The object in a JSON file; empty without a path."""
     try:
         found = orjson.loads(Path(path).read_bytes()) if path else {}
     except ValueError:

@@ -1,4 +1,4 @@
-"""Which host a server goes to: filters say which can take it, weighers which is best; what it needs is claimed."""
+"""Selects the host of a server: filters decide which hosts can take it, weighers which is best; then it is claimed."""
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
@@ -28,10 +28,10 @@ class NoValidHost(Error):
 
 
 class Survey(NamedTuple):
-    """What became of the hosts on the way through the filters.
+    """The hosts on their way through the filters.
 
-    known: all that there are.  steps: which were left, first of all of those that the server can be asked to go to, and
-    then by each filter.  best: those that are left in the end, best first.
+    known: all hosts.  steps: the hosts that were left: first those that the request allows, then those that passed each
+    filter.  best: those left in the end, best first.
     """
 
     known: list[HostState]
@@ -40,7 +40,7 @@ class Survey(NamedTuple):
 
     @property
     def trail(self) -> list[str]:
-        """How many each filter left that refused some."""
+        """How many hosts each filter left, for the filters that rejected some."""
         (_, left), *filters = self.steps
         told = [f'{len(left)} hosts to begin with']
         for name, passed in filters:
@@ -51,9 +51,9 @@ class Survey(NamedTuple):
 
 
 class Scheduler:
-    """Unknown names of filters or weighers in the configuration are a cfg.Error at start.
+    """Unknown names of filters or weighers in the configuration raise cfg.Error at startup.
 
-    lonely: what to tell whoever finds that the only host there is will not do.
+    lonely: advice for the case that the only host does not fit.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Scheduler:
         self.choice = HostChoice(conf, self.ratios, options.enabled_filters, options.weight_classes)
 
     def on(self, store: Store) -> 'Scheduler':
-        """The same, with what it writes going to another store."""
+        """The same scheduler, writing to another store."""
         scheduler = copy.copy(self)
         scheduler.store = store
         return scheduler
@@ -80,16 +80,16 @@ class Scheduler:
         check: Callable[[HostState], None] | None = None,
         fits: Callable[[HostState], bool] = lambda host: True,
     ) -> HostState:
-        """Choose a host and claim what the server needs there; NoValidHost, HostsUnheard, and whatever *check* finds.
+        """Choose a host and claim what the server needs there; NoValidHost, HostsUnheard, and any error of *check*.
 
-        keep: writes down which host it is, in the transaction of the claim, so that no claim is without its reason.
-        check: is asked about a host before anything is claimed there.
-        fits: whether a host will do that passes the filters.
+        keep: records the host in the transaction of the claim, so that no claim is without its reason.
+        check: is called for a host before anything is claimed there.
+        fits: whether a host that passes the filters is acceptable.
         """
         for host in self.promising(spec):
             if fits(host) and self._take(spec, host, keep, check):
                 return host
-        # Where there is none, or others were quicker, all hosts are asked, one by one, for what to tell.
+        # If there is none, or others were faster, all hosts are checked one by one, also for the message.
         self.hearing.check()
         survey = self.candidates(spec)
         for host in filter(fits, survey.best):
@@ -104,11 +104,11 @@ class Scheduler:
         keep: Callable[[sa.Connection, HostState], None],
         check: Callable[[HostState], None] | None,
     ) -> bool:
-        """Claim what the server needs on the host; whether there is room."""
+        """Claim what the server needs on the host; returns whether there is room."""
         if check is not None:
             check(host)
         if spec.current_host is None and not spec.forced and not host.has_room(spec):
-            # What holds nothing yet needs all of it.
+            # A server that holds nothing yet needs all of it.
             return False
         with self.store.write() as connection:
             if claim(connection, spec, host, self.ratios):
@@ -117,8 +117,8 @@ class Scheduler:
         return False
 
     def promising(self, spec: Spec) -> Iterator[HostState]:
-        """The hosts that pass and have room, the best first, as the database chooses them, a few at a time. While they
-        are asked for, others may take what they have, and change their order."""
+        """The hosts that pass and have room, best first, as the database selects them, a few at a time. Meanwhile
+        others may claim resources, which changes the order."""
         if not self.store.ask(self.choice.is_possible, spec):
             return
         hosts, first = self.store.ask(self.choice.page, spec, self.clock(), 0), 0
@@ -135,14 +135,14 @@ class Scheduler:
             raise NoValidHost(reason=f'Host {spec.host} does not pass {", ".join(names)}.')
 
     def candidates(self, spec: Spec) -> Survey:
-        """The hosts that pass; NoValidHost for none."""
+        """The hosts that pass; NoValidHost if there are none."""
         survey = self.store.ask(self.survey, spec)
         if not survey.best:
             raise self.refusal(spec, survey)
         return survey
 
     def survey(self, connection: sa.Connection, spec: Spec) -> Survey:
-        """What each filter says of the hosts that there are, and which of them are best."""
+        """The hosts that each filter leaves, and the order of those left in the end."""
         known = load(connection, self.conf, self.ratios, self.clock(), spec)
         hosts = [host for host in known if host.name not in spec.ignored_hosts and host.is_asked_for(spec)]
         steps = [('', hosts)]
@@ -153,7 +153,8 @@ class Scheduler:
         return Survey(known, steps, best)
 
     def refusal(self, spec: Spec, survey: Survey) -> NoValidHost:
-        """Why none of these hosts is to be had: it is not there, no filter left one, or those left have no room."""
+        """The reason for a failure: there is no such host, no host passes the filters, or those that pass have no
+        room."""
         if not any(host.is_asked_for(spec) for host in survey.known) and (spec.host or spec.node):
             return NoValidHost(reason=f'No such host - host: {spec.host} node: {spec.node} ')
         if survey.best:

@@ -1,4 +1,4 @@
-"""What of a Spec the database can decide itself: which hosts are worth a look, and which of them first."""
+"""The part of a Spec that the database can evaluate itself: which hosts are candidates, and in which order."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
@@ -14,14 +14,14 @@ from computeapi.db import candidates, server_groups
 from computeapi.db.candidates import DISK, MEMORY, SIZES, VCPUS, Choice
 
 AT_ONCE = 10
-"""How many hosts are looked at: mostly the first will do."""
+"""How many hosts are loaded at a time: usually the first one fits."""
 ORDERED = {'RAMWeigher': MEMORY, 'CPUWeigher': VCPUS, 'DiskWeigher': DISK}
 OF_GROUPS = {'ServerGroupSoftAffinityWeigher', 'ServerGroupSoftAntiAffinityWeigher'}
-"""Weighers for which all hosts are alike, unless the server is in a group with such a policy."""
+"""Weighers that rate all hosts equally, unless the server is in a group with such a policy."""
 
 
 class HostChoice:
-    """filters, weighers: the names of those that are enabled, in order."""
+    """filters, weighers: the names of the enabled ones, in order."""
 
     def __init__(self, conf: cfg.ConfigOpts, ratios: Ratios, filters: Collection[str], weighers: Sequence[str]):
         self.conf, self.ratios = conf, ratios
@@ -31,7 +31,7 @@ class HostChoice:
         self.given = {f'ratio_{name}': ratio for name, ratio in zip(SIZES, ratios, strict=True)}
 
     def is_possible(self, connection: sa.Connection, spec: Spec) -> bool:
-        """Whether the database knows all that the best host depends on."""
+        """Whether the database has all that the choice of the best host depends on."""
         if spec.forced or not set(self.weighers) <= ORDERED.keys() | OF_GROUPS:
             return False
         if spec.group_id is None or not OF_GROUPS.intersection(self.weighers):
@@ -40,13 +40,13 @@ class HostChoice:
         return group is None or group.policy not in (SOFT_AFFINITY, SOFT_ANTI_AFFINITY)
 
     def page(self, connection: sa.Connection, spec: Spec, now: datetime, first: int) -> list[HostState]:
-        """AT_ONCE hosts that may do, from that one on; fewer when there are no more."""
+        """Up to AT_ONCE candidates, starting at *first*; fewer if there are no more."""
         choice, facts = self.asked(connection, spec, now)
         nodes = candidates.page(connection, choice, facts, first, AT_ONCE)
         return states(connection, self.conf, self.ratios, now, spec, nodes)
 
     def asked(self, connection: sa.Connection, spec: Spec, now: datetime) -> tuple[Choice, dict[str, Any]]:
-        """What to ask of hosts, with the values."""
+        """The query for hosts, with its values."""
         needed = {f'needed_{name}': need for name, need in zip(SIZES, spec.needs, strict=True)}
         facts: dict[str, Any] = {**self.given, **needed, 'server': spec.server_id}
         zoned = self.zone and spec.availability_zone is not None

@@ -1,4 +1,4 @@
-"""The filters of the scheduler, by the names operators configure: (host, spec) -> whether it can take the server."""
+"""The filters of the scheduler, by the names in the configuration: (host, spec) -> whether it can take the server."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -116,7 +116,7 @@ FILTERS: dict[str, Filter] = {
 
 
 def _own(host: HostState, key: str) -> list[str]:
-    """The values that the host's aggregates give a key; one aggregate can give several, with commas between them."""
+    """The values of a key in the host's aggregates; one aggregate can have several, separated by commas."""
     texts = (values[key] for values in host.aggregates if key in values)
     return [value.strip() for text in texts for value in text.split(',')]
 

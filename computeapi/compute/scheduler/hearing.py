@@ -1,4 +1,4 @@
-"""Whether the hosts that are behind agents can be heard at all, before it is said of any that it is down."""
+"""Whether hosts with agents can be heard at all, before any of them is considered down."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -10,18 +10,18 @@ from computeapi.db.engine import Store
 from computeapi.errors import NeighbourAway
 
 REPORTS = 2
-"""For so many reports hosts have time to be heard again, one after the other, when the first of them was."""
+"""After the first host is heard again, the others have this many report intervals to follow."""
 
 
 class HostsUnheard(NeighbourAway):
-    """It is likelier that the broker is away, or that nobody has listened, than that all hosts are down: what was asked
-    of them waits, as it does for a neighbour."""
+    """It is more likely that the broker is away, or that no process was listening, than that all hosts are down:
+    requests to them wait, as for any neighbour."""
 
     text = 'No compute host is heard of.'
 
 
 class Hearing:
-    """Remembers when there was silence last: before this process began nobody has listened."""
+    """Remembers the last time of silence. It starts with this process, because nobody may have listened before."""
 
     def __init__(self, store: Store, conf: cfg.ConfigOpts, clock: Callable[[], datetime]):
         self.store, self.clock = store, clock
@@ -31,7 +31,7 @@ class Hearing:
         self.silence = clock()
 
     def check(self) -> None:
-        """HostsUnheard, where there are agents, while not one of them is heard of, and until all had time to be."""
+        """HostsUnheard, if there are agents, while none of them is heard, and until all have had time to report."""
         last = self.store.ask(services.last_sign) if self.by_agents else None
         if last is None:
             return

@@ -1,6 +1,6 @@
-"""The hosts as the scheduler sees them, loaded in a constant number of queries, and claims of what they have.
+"""The hosts as the scheduler sees them, loaded in a constant number of queries, and claims of their resources.
 
-Two servers never get the same of a host.
+Two servers never get the same resources of a host.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -20,7 +20,7 @@ from computeapi.db.services import ComputeService
 
 
 class Ratios(NamedTuple):
-    """How many times a host's resources may be given away."""
+    """The allocation ratios: how many times a host's resources may be allocated."""
 
     cpu: float
     ram: float
@@ -33,9 +33,9 @@ class Ratios(NamedTuple):
 
 
 class GroupState(NamedTuple):
-    """The group of the server that is scheduled, as one host sees it.
+    """The group of the server being scheduled, as seen from one host.
 
-    members: how many others of the group are on that host.  hosts: every host that has any.
+    members: how many other members of the group are on that host.  hosts: every host with any members.
     """
 
     policy: str
@@ -45,16 +45,16 @@ class GroupState(NamedTuple):
 
     @property
     def most(self) -> int:
-        """How many members an anti-affinity group may have on one host."""
+        """The maximum number of members of an anti-affinity group on one host."""
         return int(self.rules.get('max_server_per_host', 1))
 
 
 @dataclass
 class HostState:
-    """A host; memory in MiB, disk in GiB; `free_*` is what can still be given away.
+    """A host; memory in MiB, disk in GiB; `free_*` is what can still be allocated.
 
-    aggregates: the metadata of each aggregate that it is in.  servers: those on it that the hints name.
-    group: that of the server that is scheduled, if it is in one.  near: whether it is in no other cell.
+    aggregates: the metadata of each of its aggregates.  servers: the servers on it that the hints name.
+    group: the group of the server being scheduled, if it has one.  near: whether it is not in another cell.
     """
 
     name: str
@@ -77,17 +77,17 @@ class HostState:
     near: bool = True
 
     def has_room(self, spec: Spec) -> bool:
-        """Whether there is room for the server beside all that is claimed."""
+        """Whether there is room for the server in addition to all claims."""
         free = (self.free_vcpus, self.free_memory_mb, self.free_disk_gb)
         return all(need <= left for need, left in zip(spec.needs, free, strict=True))
 
     def is_asked_for(self, spec: Spec) -> bool:
-        """Whether the server can get to this host, and this is the one that *spec* names, if it names any."""
+        """Whether the server can move to this host, and *spec* names this host or none."""
         return self.near and spec.host in (None, self.name) and spec.node in (None, self.node)
 
 
 def is_up(service: ComputeService, now: datetime, down_after: float) -> bool:
-    """Whether a service was heard of lately and was not forced down."""
+    """Whether the service has sent a heartbeat lately and was not forced down."""
     return (
         not service.forced_down
         and service.seen_at is not None
@@ -108,7 +108,7 @@ def states(
     spec: Spec,
     nodes: Sequence[ComputeNode],
 ) -> list[HostState]:
-    """What the scheduler knows of these hypervisors."""
+    """The state of these hypervisors for the scheduler."""
     metadata = aggregates.metadata_by_host(connection, [node.host for node in nodes]) if nodes else {}
     home = candidates.cell_of(connection, spec.current_host) if spec.current_host else None
     hosts = []
@@ -139,7 +139,7 @@ def states(
 
 
 def _add_servers(connection: sa.Connection, hosts: Sequence[HostState], spec: Spec) -> None:
-    """Who else is there; asked only when the server's hints or its group make a difference."""
+    """Add the servers on the hosts; queried only if the server's hints or its group need them."""
     named = {server_id for hint in ('same_host', 'different_host') for server_id in listed(spec.hints.get(hint))}
     if named:
         there = servers.hosts_of(connection, named - {spec.server_id})
@@ -153,7 +153,7 @@ def _add_servers(connection: sa.Connection, hosts: Sequence[HostState], spec: Sp
 
 
 def listed(hint: Any) -> list[str]:
-    """The ids of servers that a hint names."""
+    """The IDs of servers that a hint names."""
     return [hint] if isinstance(hint, str) else list(hint or ())
 
 
@@ -161,11 +161,11 @@ def listed(hint: Any) -> list[str]:
 
 
 def claim(connection: sa.Connection, spec: Spec, host: HostState, ratios: Ratios) -> bool:
-    """Claim what *spec* needs on *host*, in the caller's transaction; whether there was room.
+    """Claim what *spec* needs on *host*, in the caller's transaction; returns whether there was room.
 
-    The rows of the group and of the host are locked first, so that claims of one group and on one host queue;
-    the group's policy is looked at again under the lock. A forced server fits always.
-    What the server holds there already it keeps: one that is resized in place may have to go back.
+    The rows of the group and of the host are locked first, so that claims of one group and on one host are serialized;
+    the group's policy is checked again under the lock. A forced server always fits.
+    The server keeps what it already holds there: a resize on the same host may have to be reverted.
     """
     if spec.group_id is not None:
         server_groups.lock(connection, spec.group_id)
@@ -182,13 +182,13 @@ def claim(connection: sa.Connection, spec: Spec, host: HostState, ratios: Ratios
 
 
 def _fits(needs: Amounts, others: Amounts, host: HostState, ratios: Ratios) -> bool:
-    """Whether there is room for *needs* beside what others hold."""
+    """Whether there is room for *needs* in addition to what others hold."""
     room = (host.vcpus * ratios.cpu, host.memory_mb * ratios.ram, host.local_gb * ratios.disk)
     return all(taken + need <= most for taken, need, most in zip(others, needs, room, strict=True))
 
 
 def _group_allows(connection: sa.Connection, spec: Spec, host: HostState) -> bool:
-    """Whether the group's policy still allows the host: members count from their claim on, though they may not run."""
+    """Whether the group's policy still allows the host. Members count from their claim on, even if they do not run."""
     if spec.group_id is None or host.group is None or host.group.policy not in (AFFINITY, ANTI_AFFINITY):
         return True
     members = allocations.members(connection, spec.group_id, besides=spec.server_id)

@@ -1,10 +1,10 @@
-"""What an extra spec asks of a value: `>= 4`, `<or> intel <or> amd`; without an operator the texts must be equal."""
+"""Operators in extra specs: `>= 4`, `<or> intel <or> amd`; without an operator, the texts must be equal."""
 
 import operator
 from collections.abc import Callable
 
 NUMBERS: dict[str, Callable[[float, float], bool]] = {
-    # As clients of the API know it, a single = is satisfied by more, too.
+    # By Nova's definition, a single = also accepts larger values.
     '=': operator.ge,
     '==': operator.eq,
     '!=': operator.ne,
@@ -24,7 +24,7 @@ TEXTS: dict[str, Callable[[str, str], bool]] = {
 
 
 def matches(value: str, wanted: str) -> bool:
-    """Whether *value* is what the extra spec *wanted* asks for."""
+    """Whether *value* meets the extra spec *wanted*."""
     sign, _, operand = wanted.strip().partition(' ')
     if sign in TEXTS:
         return TEXTS[sign](value, operand.strip())

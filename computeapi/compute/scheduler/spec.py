@@ -1,4 +1,4 @@
-"""What a server asks of a host."""
+"""The requirements of a server for its host."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from computeapi.db.servers import Server
 class Spec:
     """Memory in MiB, disk in GiB.
 
-    host, node: the only one that will do.  forced: no filter is asked.  ignored_hosts: those that will not do.
-    current_host: where the server is, whose cell it does not leave.
-    hints: what the request said to the scheduler.  group_id: the server's group.
+    host, node: the only acceptable one.  forced: the filters are skipped.  ignored_hosts: unacceptable hosts.
+    current_host: where the server is; it does not leave the cell of that host.
+    hints: the scheduler hints of the request.  group_id: the server's group.
     """
 
     server_id: str
@@ -40,12 +40,13 @@ class Spec:
 
     @property
     def needs(self) -> Amounts:
-        """What it takes of the host."""
+        """The resources that it needs on the host."""
         return Amounts(self.vcpus, self.memory_mb, self.disk_gb)
 
     @classmethod
     def of(cls, server: Server, *, on_volume: bool, **more: Any) -> Spec:
-        """What *server* asks by its row; *more* replaces single facts. on_volume: its root disk is a volume."""
+        """The requirements of *server* by its row; *more* overrides some. on_volume: whether its root disk is a
+        volume."""
         facts: dict[str, Any] = {
             'server_id': server.uuid,
             'project_id': server.project_id,
@@ -63,7 +64,7 @@ class Spec:
 
 
 def needs_of(flavor: Mapping[str, Any], *, on_volume: bool) -> dict[str, int]:
-    """What a server of that flavor takes of a host; its root disk is not the host's when it is a volume."""
+    """The resources that a server of that flavor needs on a host; a root disk on a volume does not count."""
     root_gb = 0 if on_volume else flavor['root_gb']
     disk_gb = root_gb + flavor['ephemeral_gb'] + math.ceil(flavor['swap'] / 1024)
     return {'vcpus': flavor['vcpus'], 'memory_mb': flavor['memory_mb'], 'disk_gb': disk_gb}

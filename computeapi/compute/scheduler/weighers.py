@@ -1,4 +1,4 @@
-"""The weighers of the scheduler, by the names operators configure: (host, spec) -> a number, more is better."""
+"""The weighers of the scheduler, by the names in the configuration: (host, spec) -> a number, higher is better."""
 
 from collections.abc import Callable
 
@@ -30,7 +30,7 @@ def soft_anti_affinity(host: HostState, spec: Spec) -> float:
 
 
 def _members(host: HostState, policy: str) -> float:
-    """How many of the server's group are there already, if that is the group's policy."""
+    """How many members of the server's group are already there, if the group has that policy."""
     return float(host.group.members) if host.group is not None and host.group.policy == policy else 0.0
 
 

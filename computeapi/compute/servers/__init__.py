@@ -1,4 +1,4 @@
-"""Servers: one module for each noun of their life, and TRANSITIONS, all that workers can be asked to do with them."""
+"""Servers: one module for each aspect of their life, and TRANSITIONS, all the work that workers can do on them."""
 
 from computeapi.compute.servers import (
     deletion,

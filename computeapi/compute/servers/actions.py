@@ -1,4 +1,4 @@
-"""What was done to a server, for those who ask."""
+"""The history of actions on a server."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,7 +12,7 @@ from computeapi.errors import ServerActionNotFound
 
 
 class Actions:
-    """The changes that a server was asked for, and the steps of each."""
+    """The changes that were requested for a server, and the steps of each."""
 
     def __init__(self, store: Store):
         self.store = store
@@ -26,11 +26,11 @@ class Actions:
         since: datetime | None = None,
         before: datetime | None = None,
     ) -> list[ServerAction]:
-        """The newest first, of those that changed in a period; Invalid for an unknown marker (a request's id)."""
+        """The actions that changed in a period, newest first; Invalid for an unknown marker (a request ID)."""
         return self.store.ask(rows.page, server.uuid, Page(limit, marker), since=since, before=before)
 
     def get(self, server: Server, request_id: str) -> tuple[ServerAction, Sequence[ServerActionEvent]]:
-        """An action with its steps, the newest first."""
+        """An action with its steps, newest first."""
         with self.store.read() as connection:
             action = rows.by_request(connection, server.uuid, request_id)
             if action is None:

@@ -1,5 +1,5 @@
-"""What ports ask of a host besides, such as bandwidth: only Placement knows who has it, and so it has a say in where
-their server goes, which waits for it. Without a Placement nobody is asked.
+"""Resources of ports, such as bandwidth. Only Placement knows which provider has them, so it takes part in the choice
+of the host, and the server waits for it. Without Placement, resources of ports are not considered.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,15 +22,16 @@ from computeapi.db.servers import Server
 from computeapi.errors import Invalid
 
 Asking = Callable[[], Sequence[Port]]
-"""The ports that ask for something; not looked for where there is nothing to decide."""
+"""Returns the ports with resource requests; called only if there is something to decide."""
 GoingOn = Callable[[sa.Connection], None]
 Besides = Mapping[str, Mapping[str, Any]]
-"""By host that will do, what each port would hold of what belongs to it."""
+"""By acceptable host, what each port would hold of its providers."""
 
 
 def find(job: Job, spec: Spec, asking: Asking, go_on: GoingOn | None = None, **values: Any) -> None:
-    """Choose a host for a server without one and claim its allocation there, and what its ports ask for; values: of
-    its row, besides.  go_on: does at once what comes next, in the same transaction. NoValidHost."""
+    """Choose a host for a server without one, and claim its allocation and the resources of its ports there.
+
+    values: further columns of its row.  go_on: performs the next steps in the same transaction. NoValidHost."""
 
     def keep(connection: sa.Connection, host: HostState) -> None:
         values.update(host=host.name, node=host.node, availability_zone=host.zone)
@@ -62,12 +63,12 @@ def allocate(
     asking: Sequence[Port],
     check: Callable[[HostState], None] | None = None,
 ) -> HostState:
-    """As the scheduler does, for a server with ports that ask for something, which they hold there from now on."""
+    """Like the scheduler's `allocate`, for a server whose ports may request resources, which they hold from then on."""
     if platform.mirror is None or not asking:
         return platform.scheduler.allocate(spec, keep, check)
     there = dict(besides(platform.mirror, asking))
     if held := platform.store.ask(allocations.held_for_ports, server.uuid, server.host):
-        # Where the server is already it asks for no more.
+        # The host that the server is already on needs no more resources.
         there[server.host or ''] = held
 
     def keep_both(connection: sa.Connection, host: HostState) -> None:
@@ -78,8 +79,8 @@ def allocate(
 
 
 def is_told(platform: Platform, server: Server, host: str) -> bool:
-    """Whether Placement lets the server's ports hold what they ask for of that host, as it is told now: somebody else
-    may have been quicker."""
+    """Whether Placement accepts the resources of the server's ports on that host, which it is told now: another
+    consumer may have been faster."""
     if platform.mirror is None or not platform.store.ask(allocations.held_for_ports, server.uuid, host):
         return True
     try:
@@ -90,7 +91,7 @@ def is_told(platform: Platform, server: Server, host: str) -> bool:
 
 
 def hold(job: Job, port_id: str) -> None:
-    """Let one more port of the server hold what it asks for of the server's host; Invalid if that has not so much."""
+    """Let one more port of the server hold its resources on the server's host; Invalid if they are not available."""
     server, mirror = job.server, job.platform.mirror
     asking = [port for port in job.platform.networks.ports(job.elevated, ids=[port_id]) if port.resource_request]
     if mirror is None or not asking:
@@ -113,14 +114,14 @@ def too_little(server: Server) -> Invalid:
 
 
 def asked_by(platform: Platform, context: Context, server: Server) -> list[Port]:
-    """The ports of the server that ask for something."""
+    """The ports of the server with resource requests."""
     if platform.mirror is None or not server.network_info:
         return []
     return [port for port in ports.held(platform.networks, context.elevated(), server) if port.resource_request]
 
 
 def asked_for(job: Job) -> list[Port]:
-    """The ports that the request names and that ask for something."""
+    """The requested ports with resource requests."""
     wanted = job.arguments.get('networks')
     ids = [each['port_id'] for each in wanted if each['port_id']] if isinstance(wanted, list) else []
     if job.platform.mirror is None or not ids:
@@ -129,7 +130,7 @@ def asked_for(job: Job) -> list[Port]:
 
 
 def besides(mirror: Mirror, asking: Sequence[Port]) -> Besides:
-    """By host that has what the ports ask for, what each would hold."""
+    """By host that has the requested resources, what each port would hold."""
     requests = [each for port in asking for each in requests_of(port)]
     together = [group for port in asking for group in [(port.resource_request or {}).get('same_subtree')] if group]
     hosts = mirror.hosts_for(requests, together)
@@ -137,14 +138,14 @@ def besides(mirror: Mirror, asking: Sequence[Port]) -> Besides:
 
 
 def requests_of(port: Port) -> list[ResourceRequest]:
-    """An older Neutron has one request for each port, which has no id."""
+    """The resource requests of a port. Older Neutron has a single request per port, without an ID."""
     asked = port.resource_request or {}
     groups = asked.get('request_groups', [{'id': port.id, **asked}])
     return [ResourceRequest(each['id'], each['resources'], each.get('required') or ()) for each in groups]
 
 
 def held(port: Port, chosen: Chosen) -> dict[str, Any]:
-    """What the port holds of whom, and how Neutron is told."""
+    """What the port holds of which provider, and the allocation in Neutron's format."""
     requests = requests_of(port)
     resources: dict[str, dict[str, int]] = {}
     for each in requests:

@@ -1,4 +1,4 @@
-"""How a change of a server begins: checked and written down in one transaction, done by a worker."""
+"""How a change of a server begins: checked and recorded in one transaction, performed by a worker."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ from computeapi.errors import Conflict, DatabaseTrouble, NeighbourAway, ServerLo
 
 
 class Changes:
-    """Begins transitions. Errors: ServerLocked, Conflict when the server's state does not allow it, NotSupported."""
+    """Begins transitions. Errors: ServerLocked, Conflict if the server's state does not allow it, NotSupported."""
 
     def __init__(self, platform: Platform):
         self.platform = platform
@@ -34,7 +34,7 @@ class Changes:
         arguments: Mapping[str, Any] | None = None,
         **values: Any,
     ) -> None:
-        """Write down that the server goes through *transition*, and wake a worker. *values*: further columns."""
+        """Record that the server goes through *transition*, and wake a worker. *values*: further columns."""
         self.check(context, server, transition)
         with self.store.write() as connection:
             self.begin_in(connection, context, server, transition, arguments, **values)
@@ -55,14 +55,14 @@ class Changes:
         self.tasks.add(connection, transition, server.uuid, context, arguments, action_id=action_id)
 
     def withdraw(self, connection: sa.Connection, server: Server, transition: Transition) -> None:
-        """Take back what was begun: the state, the action and the task. A worker that has it can do nothing more."""
+        """Take back a transition: the state, the action and the task. A worker that has the task can do no more."""
         now = self.clock()
         rows.change(connection, server.uuid, {'task_state': None, 'updated_at': now}, task_states=transition.doing)
         for action_id in self.tasks.remove(connection, transition, server.uuid):
             actions.finish(connection, action_id, now)
 
     def _enter(self, connection: sa.Connection, server: Server, transition: Transition, **values: Any) -> None:
-        """The new state, if the server is still in one that allows it, and has nothing that does not."""
+        """Set the new state, if the current one allows it and the server has nothing that the transition forbids."""
         new = {'task_state': transition.during, 'updated_at': self.clock(), **values}
         allowed, doing = transition.allowed, transition.while_doing
         if not rows.change(connection, server.uuid, new, vm_states=allowed, task_states=doing):
@@ -79,7 +79,7 @@ class Changes:
         arguments: Mapping[str, Any],
         undo: Callable[[], None],
     ) -> Iterator[None]:
-        """Begin when the block has made what is needed; `undo` takes that back if one of them fails."""
+        """Begin after the block has created what is needed; `undo` takes that back if either fails."""
         self.check(context, server, transition)
         with self.tasks.leased(transition, server.uuid, context, {**arguments, PREPARING: True}, undo) as task:
             yield
@@ -91,9 +91,10 @@ class Changes:
 
     @contextmanager
     def accepting(self, context: Context, server: Server, transition: Transition, task: Task) -> Iterator[None]:
-        """The part of a task that may be refused; the rest is left to the workers, and is an action of the server.
+        """The part of a task that may be refused; the workers do the rest, which is an action of the server.
 
-        What a neighbour did that nobody heard of, or could write down, a worker takes back, as where the work fails."""
+        If a neighbour or the database is away, what was done may be unknown: a worker takes it back, as after a
+        failure."""
         try:
             yield
         except (NeighbourAway, DatabaseTrouble) as trouble:
@@ -112,7 +113,7 @@ class Changes:
         self.tasks.wake()
 
     def check(self, context: Context, server: Server, transition: Transition) -> None:
-        """Refuse what can be refused by looking at the server as it was found, and at its driver."""
+        """Refuse what can be refused by the server as it was read, and by the capabilities of its driver."""
         check(context, server, transition)
         if transition.capability is not None:
             require(self.platform.hypervisor, transition.capability, server.host)
@@ -128,7 +129,7 @@ class Changes:
         host: str | None = None,
         message: str | None = None,
     ) -> None:
-        """Note an action that is done at once, and its event on that host; with a message (Error), one that failed."""
+        """Record an action that is done at once, and its event on that host; with a message (Error), a failed one."""
         now = self.clock()
         action_id = actions.start(connection, context, server.uuid, name, now)
         if event is not None:
@@ -137,7 +138,7 @@ class Changes:
 
 
 def check(context: Context, server: Server, requirement: Requirement) -> None:
-    """Refuse what can be refused by looking at the server as it was found."""
+    """Refuse what can be refused by the server as it was read."""
     if requirement.lockable and server.locked_by and not context.is_admin:
         raise ServerLocked(id=server.uuid) if requirement.tells_lock else invalid_state(server, requirement)
     if requirement.hosted and server.host is None:
@@ -151,7 +152,7 @@ def check(context: Context, server: Server, requirement: Requirement) -> None:
 
 
 def locked(connection: sa.Connection, context: Context, server: Server, requirement: Requirement) -> Server:
-    """The server as it is now, kept from changing until the transaction ends, if it can be asked for this."""
+    """The server as it is now, locked until the transaction ends; refused if its state does not allow the request."""
     current = rows.get(connection, server.uuid, lock=True)
     if current is None:
         raise ServerNotFound(id=server.uuid)
@@ -168,7 +169,7 @@ def not_ready(server: Server) -> Conflict:
 
 
 def refusal(server: Server | None, server_id: str, requirement: Requirement) -> Exception:
-    """Why the server cannot be asked for this."""
+    """The error for a server that does not allow the request."""
     if server is None:
         return ServerNotFound(id=server_id)
     if requirement.allowed is not None and server.vm_state not in requirement.allowed:

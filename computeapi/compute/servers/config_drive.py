@@ -1,4 +1,4 @@
-"""The disk on which a guest finds its documents, where no metadata service tells it."""
+"""The config drive: a disk with the documents of a guest, for guests that cannot use a metadata service."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,12 +9,12 @@ from computeapi.compute.tasks.job import Job
 from computeapi.db.servers import Server
 
 MANDATORY = 'mandatory'
-# Among the arguments of a task, sealed.
+# An argument of a task, encrypted.
 PASSWORD = 'password'
 
 
 def of(job: Job, server: Server) -> Mapping[str, bytes] | None:
-    """What the driver is to put there, for the job's server on the host that makes it; None: it has no config drive."""
+    """The files for the driver, for the job's server on the host that creates it; None: it has no config drive."""
     conf = job.platform.conf
     wanted = server.config_drive or server.image_properties.get('img_config_drive') == MANDATORY
     if not wanted and not conf.force_config_drive:
@@ -24,7 +24,7 @@ def of(job: Job, server: Server) -> Mapping[str, bytes] | None:
 
 
 def with_password(platform: Platform, arguments: Mapping[str, Any], password: str | None) -> dict[str, Any]:
-    """The arguments of a task that makes a guest, whose config drive is to say this password, if it can be sealed
+    """The arguments of a task that creates a guest, with the password for its config drive, if it can be encrypted
     until then."""
     sealed = platform.seal.closed(password)
     return {**arguments} if sealed is None else {**arguments, PASSWORD: sealed}

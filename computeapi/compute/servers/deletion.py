@@ -1,4 +1,4 @@
-"""Deleting servers, at once or after a time in which they can be restored, and everything that goes with them."""
+"""Deleting servers, at once or after a period in which they can be restored, and everything that goes with them."""
 
 from datetime import timedelta
 
@@ -35,25 +35,25 @@ class Deletion:
         self.conf = changes.platform.conf
 
     def delete(self, context: Context, server: Server) -> None:
-        """Delete the server, whatever it is doing; where servers are reclaimed later it is kept for that time.
+        """Delete the server, whatever it is doing; if a reclaim interval is configured, it is kept for that time.
 
-        Asking twice is no error."""
+        Repeating the request is not an error."""
         if server.task_state not in GOING:
             self.changes.begin(context, server, SOFT_DELETE if self.is_kept(server) else DELETE, progress=0)
 
     def is_kept(self, server: Server) -> bool:
-        """None that a host has which is down, and cannot switch it off, nor one whose state says that all is lost."""
+        """Whether it is kept. Not if its host is down and cannot power it off, nor in a state in which all is lost."""
         if not self.conf.reclaim_instance_interval or server.host is None or server.vm_state in AT_ONCE:
             return False
         return is_host_up(self.changes.platform, server.host)
 
     def force_delete(self, context: Context, server: Server) -> None:
-        """Delete it now, also one that is kept for a while."""
+        """Delete the server now, even if it is soft-deleted."""
         if server.task_state != TaskState.DELETING:
             self.changes.begin(context, server, FORCE_DELETE, progress=0)
 
     def restore(self, context: Context, server: Server) -> None:
-        """Take a server back that is kept for a while; it counts again, so there must be quota for it."""
+        """Restore a soft-deleted server; it counts again, so the quota must have room for it."""
         check(context, server, RESTORE)
         wanted = {'instances': 1, 'cores': server.vcpus, 'ram': server.memory_mb}
         with self.changes.store.write() as connection:
@@ -67,7 +67,7 @@ class Deletion:
 
 @SOFT_DELETE.work
 def soft_delete(job: Job) -> None:
-    """Switch it off, and delete it when the time is over, unless it is restored."""
+    """Power the server off, and delete it at the end of the reclaim interval, unless it is restored."""
     with job.event('compute_soft_delete_instance'):
         placement.leave_others(job.platform, job.server)
         if job.server.host is not None:
@@ -91,7 +91,7 @@ def soft_delete(job: Job) -> None:
 
 @RECLAIM.work
 def reclaim(job: Job) -> None:
-    """The time of a soft-deleted server is over."""
+    """Delete a soft-deleted server whose time is over."""
     if job.server.vm_state != VMState.SOFT_DELETED:
         raise Superseded()
     if job.server.task_state is None:
@@ -100,7 +100,7 @@ def reclaim(job: Job) -> None:
 
 
 def leave_nothing(platform: Platform, server: Server) -> None:
-    """Give back what somebody made who did not know that the server was gone: nobody else does."""
+    """Release what a worker created without knowing that the server was deleted; nothing else does."""
     context = Context(user_id=server.user_id, project_id=server.project_id).elevated()
     ports.disconnect(platform.networks, context, server)
     disks.release(platform, context, server.uuid)
@@ -108,7 +108,7 @@ def leave_nothing(platform: Platform, server: Server) -> None:
 
 @RESTORE.work
 def restore(job: Job) -> None:
-    """Run again; what was shelved is not so any more."""
+    """Run again; a shelved server is no longer shelved afterwards."""
     server = job.server
     with job.event('compute_restore_instance'):
         shares.mount(job)
@@ -129,7 +129,7 @@ def restore(job: Job) -> None:
 @DELETE.work
 @FORCE_DELETE.work
 def delete(job: Job) -> None:
-    """The machine, its ports and volumes, its claims, and the row's life."""
+    """Remove the machine, its ports and volumes, and its claims; then mark the row as deleted."""
     server = job.server
     with job.event('compute_terminate_instance'):
         placement.remove_machines(job.platform, server)

@@ -1,4 +1,4 @@
-"""A server's volumes: made, attached, released."""
+"""The volumes of a server: creation, attachment, release."""
 
 import contextlib
 import logging
@@ -27,12 +27,12 @@ from computeapi.errors import (
 )
 
 LOG = logging.getLogger(__name__)
-# As with ports: what compute makes can be found again by its id.
+# As with ports: compute can find what it created by its ID.
 VOLUMES = uuid.UUID('f3a2a3a0-6a36-4e0b-a2f0-0d6c6b1f8f55')
-# The statuses of a new volume that can be attached, and of one that is on its way to another status.
+# The statuses in which a new volume can be attached, and the transitional statuses of a volume.
 READY = frozenset({'available', 'reserved', 'in-use'})
 PASSING = frozenset({'creating', 'downloading', 'attaching', 'detaching', 'uploading', 'extending', 'retyping'})
-# The argument of a task: the attachments, by disk, with which another host is ready for them.
+# The argument of a task: the attachments, by disk, that prepare another host for them.
 READY_THERE = 'attachments'
 LETTERS = 'abcdefghijklmnopqrstuvwxyz'
 
@@ -42,8 +42,8 @@ class WaitedInVain(Error):
 
 
 def attach_all(job: Job, devices: list[BlockDevice], **values: Any) -> None:
-    """Make the volumes of the server's disks and attach all, with device names. values: of the server, which is so when
-    that is done."""
+    """Create the volumes of the server's disks and attach all, with device names. values: changes of the server,
+    written when that is done."""
     made = [make(job, device) for device in devices if is_volume(device)]
     for volume in filter(None, made):
         wait_until_made(job, volume)
@@ -64,7 +64,7 @@ def is_volume(device: BlockDevice) -> bool:
 
 
 def name_local(devices: Sequence[BlockDevice], names: Sequence[str | None]) -> dict[str, str]:
-    """Give their names to those on the server's host that have none yet; these, by UUID, are to be written down."""
+    """Assign names to local disks without one; returns the new names, by UUID, which are to be stored."""
     new = {}
     for device, name in zip(devices, names, strict=True):
         if not is_volume(device) and device.device_name is None and name:
@@ -73,7 +73,7 @@ def name_local(devices: Sequence[BlockDevice], names: Sequence[str | None]) -> d
 
 
 def of_volume(job: Job, volume_id: str) -> BlockDevice:
-    """The disk that is this volume; Superseded when it was detached meanwhile."""
+    """The disk with this volume; Superseded if it was detached meanwhile."""
     for device in job.devices():
         if device.volume_id == volume_id:
             return device
@@ -81,14 +81,14 @@ def of_volume(job: Job, volume_id: str) -> BlockDevice:
 
 
 def volume_of(device: BlockDevice) -> str:
-    """The volume of the disk: also one that may have been made, though nobody came to say so."""
+    """The volume of the disk, even if it was created but not recorded."""
     return device.volume_id or str(uuid.uuid5(VOLUMES, device.uuid))
 
 
 def make(job: Job, device: BlockDevice) -> Volume | None:
-    """The volume of a disk whose source is an image, a snapshot or nothing; None if it was attached before.
+    """Create the volume of a disk whose source is an image, a snapshot or blank; None if it was attached before.
 
-    It belongs to whoever asked for the server, and is made in that one's name."""
+    It belongs to the user who requested the server, and is created with that user's token."""
     if device.source_type == 'volume' or device.attachment_id is not None:
         return None
     if device.volume_id is not None:
@@ -113,7 +113,7 @@ def make(job: Job, device: BlockDevice) -> Volume | None:
 
 
 def wait_until_made(job: Job, volume: Volume) -> None:
-    """NotYet until the volume can be attached; an error if it will not be, or not in time."""
+    """NotYet until the volume can be attached; an error if it failed, or takes too long."""
     if volume.status.startswith('error'):
         raise Error(f'Volume {volume.id} did not finish being created: its status is {volume.status}.')
     if volume.status not in READY:
@@ -128,7 +128,7 @@ def wait_for_volume(job: Job, what: str) -> None:
 
 
 def wait(job: Job, what: str, seconds: float, longest: float) -> None:
-    """NotYet, until that was said for *longest* seconds, and WaitedInVain then; soon at first, then every so many
+    """NotYet, until *longest* seconds have passed, and then WaitedInVain. The interval is short at first, and at most
     *seconds*."""
     passed = job.fence.passed(what)
     if passed >= longest:
@@ -137,7 +137,7 @@ def wait(job: Job, what: str, seconds: float, longest: float) -> None:
 
 
 def attach(job: Job, device: BlockDevice, name: str | None) -> None:
-    """Reserve the volume if that was not done at the request, and connect it to the server's host."""
+    """Reserve the volume if the request did not, and connect it to the server's host."""
     assert device.volume_id is not None
     if device.attachment_id is None:
         reserved = job.platform.volumes.reserve(job.elevated, device.volume_id, job.server.uuid)
@@ -148,7 +148,7 @@ def attach(job: Job, device: BlockDevice, name: str | None) -> None:
 
 
 def keep(job: Job, device: BlockDevice, **values: Any) -> None:
-    """Remember what became of a disk."""
+    """Store changes of a disk."""
     note(job.platform, device, **values)
 
 
@@ -159,7 +159,7 @@ def note(platform: Platform, device: BlockDevice, **values: Any) -> None:
 
 
 def check_zone(volume: Volume, zone: str | None) -> None:
-    """Invalid for a volume of another availability zone than that of the server."""
+    """Invalid for a volume in another availability zone than the server."""
     if volume.availability_zone != zone:
         raise Invalid(
             f'Volume {volume.id} is in availability zone {volume.availability_zone}, and the server in {zone}: '
@@ -171,20 +171,20 @@ def check_zone(volume: Volume, zone: str | None) -> None:
 
 
 def attached(platform: Platform, server: Server) -> list[BlockDevice]:
-    """The disks that are volumes which the server holds."""
+    """The disks of the server that are attached volumes."""
     devices = platform.store.ask(rows.block_devices_of, [server.uuid])
     return [device for device in devices if device.attachment_id is not None and device.volume_id is not None]
 
 
 def connect(platform: Platform, context: Context, server: Server, host: str | None) -> None:
-    """That host uses the server's volumes, which no other does."""
+    """Let that host use the server's volumes, which no other host uses."""
     for device in attached(platform, server):
         complete(platform, context, device, host)
 
 
 def reach(platform: Platform, context: Context, device: BlockDevice, host: str) -> None:
-    """Get the host ready for the volume, before its driver is told to use it."""
-    # It is in use when somebody came as far as that before.
+    """Prepare the host for the volume, before its driver is told to use it."""
+    # It is already in use if an earlier run came this far.
     with contextlib.suppress(Invalid):
         connector = connector_of(platform, device, host) or {}
         platform.volumes.connect(context, device.attachment_id or '', connector)
@@ -195,7 +195,7 @@ def complete(platform: Platform, context: Context, device: BlockDevice, host: st
 
 
 def connector_of(platform: Platform, device: BlockDevice, host: str | None) -> dict[str, Any] | None:
-    """What the host says about itself to block storage; None: there is no host."""
+    """The host's connector for block storage; None if there is no host."""
     if host is None:
         return None
     place = {'mountpoint': device.device_name} if device.device_name else {}
@@ -203,14 +203,14 @@ def connector_of(platform: Platform, device: BlockDevice, host: str | None) -> d
 
 
 def disconnect(platform: Platform, context: Context, server: Server) -> None:
-    """No host uses the server's volumes any more; they stay its own, by attachments that take the place of others."""
+    """Disconnect the server's volumes from any host; the server keeps them, by new attachments that replace the old."""
     for device in attached(platform, server):
         release_host(platform, context, device)
 
 
 def release_host(platform: Platform, context: Context, device: BlockDevice) -> None:
     former = device.attachment_id or ''
-    # What others took from the server meanwhile is not its own to hold on to.
+    # Others may have taken the volume from the server meanwhile.
     with contextlib.suppress(AttachmentNotFound):
         held = platform.volumes.reserve(context, device.volume_id or '', device.server_id, beside=former)
         platform.volumes.release(context, former)
@@ -218,14 +218,14 @@ def release_host(platform: Platform, context: Context, device: BlockDevice) -> N
 
 
 def reconnect(platform: Platform, context: Context, server: Server, host: str | None) -> None:
-    """That host uses the server's volumes, and whichever did does not any more."""
+    """Let that host use the server's volumes, instead of any other."""
     disconnect(platform, context, server)
     if host is not None:
         connect(platform, context, server, host)
 
 
 def mend(platform: Platform, context: Context, server: Server) -> None:
-    """The server's host uses its volumes, if it was to be another or none for a while; as far as that can be had."""
+    """Let the server's host use its volumes again, after it was to be another host or none; as far as possible."""
     devices = attached(platform, server)
     held = platform.volumes.attachments(context, server_ids=[server.uuid]) if devices else []
     unused = {each.id for each in held if not each.is_used}
@@ -243,7 +243,7 @@ def mend(platform: Platform, context: Context, server: Server) -> None:
 
 
 def prepare(job: Job, host: str) -> None:
-    """Let another host reach the server's volumes too, as is written down with the task."""
+    """Let another host reach the server's volumes, too; the attachments are recorded with the task."""
     platform, ready = job.platform, job.arguments.get(READY_THERE, {})
     for device in attached(platform, job.server):
         if device.uuid not in ready:
@@ -257,7 +257,7 @@ def prepare(job: Job, host: str) -> None:
 
 
 def follow(platform: Platform, context: Context, server: Server, ready: Mapping[str, str]) -> None:
-    """The host that got ready uses the volumes now, and the former one does not any more."""
+    """Let the prepared host use the volumes, and no longer the former one."""
     for device in attached(platform, server):
         held = ready.get(device.uuid, device.attachment_id)
         if held != device.attachment_id:
@@ -266,7 +266,7 @@ def follow(platform: Platform, context: Context, server: Server, ready: Mapping[
 
 
 def stay(platform: Platform, context: Context, server: Server) -> None:
-    """Whichever host got ready for the server's volumes does not get them."""
+    """Release the attachments that were prepared for another host."""
     devices = attached(platform, server)
     held = platform.volumes.attachments(context, server_ids=[server.uuid]) if devices else []
     for device in devices:
@@ -274,7 +274,7 @@ def stay(platform: Platform, context: Context, server: Server) -> None:
 
 
 def hold_once(platform: Platform, context: Context, device: BlockDevice, attachments: Sequence[str]) -> None:
-    """Of those that the server has of the volume keep the one that is known, or else any; none: there is none."""
+    """Of the server's attachments of the volume, keep the known one, or else any; *attachments* may be empty."""
     kept = device.attachment_id if device.attachment_id in attachments else next(iter(attachments), None)
     if kept not in (None, device.attachment_id):
         note(platform, device, attachment_id=kept)
@@ -283,11 +283,11 @@ def hold_once(platform: Platform, context: Context, device: BlockDevice, attachm
             platform.volumes.release(context, other)
 
 
-# ------------------------------------------------------------------ given back
+# ------------------------------------------------------------------ release
 
 
 def release_all(job: Job) -> None:
-    """Detach every volume, and delete those that go with the server."""
+    """Detach every volume, and delete those with delete_on_termination."""
     devices = [device for device in job.devices() if is_volume(device)]
     if devices:
         release(job.platform, job.elevated, job.server.uuid)
@@ -297,13 +297,13 @@ def release_all(job: Job) -> None:
 
 
 def release(platform: Platform, context: Context, server_id: str, volume_id: str | None = None) -> None:
-    """Let go of what the server holds, or of one volume, whether that was written down or not."""
+    """Release what the server holds, or one volume, whether that was recorded or not."""
     for held in platform.volumes.attachments(context, server_ids=[server_id], volume_id=volume_id):
         platform.volumes.release(context, held.id)
 
 
 def remove(job: Job, volume_id: str) -> None:
-    """Delete a volume. One that is used elsewhere, or has snapshots, is none of the server's business."""
+    """Delete a volume. One that is used elsewhere, or has snapshots, stays."""
     owner = replace(job.elevated, project_id=job.server.project_id)
     try:
         job.platform.volumes.delete(owner, volume_id)
@@ -317,7 +317,7 @@ def remove(job: Job, volume_id: str) -> None:
 
 
 def wait_until_removable(job: Job, owner: Context, volume_id: str) -> None:
-    """NotYet while block storage is at the volume, but not for ever: then it stays."""
+    """NotYet while block storage is busy with the volume, up to a limit: then it stays."""
     with contextlib.suppress(VolumeNotFound, WaitedInVain):
         if job.platform.volumes.get(owner, volume_id).status in PASSING:
             wait_for_volume(job, f'volume {volume_id} can be deleted')
@@ -333,7 +333,7 @@ class Named(Protocol):
 
 
 def names_for(devices: Sequence[Named], root: str | None) -> list[str | None]:
-    """A device name for each disk: its own, the root's, or the next letter that is free."""
+    """A device name for each disk: its own, the root's, or the next free letter."""
     taken = {device.device_name for device in devices if device.device_name}
     free = (f'/dev/vd{letter}' for letter in LETTERS)
     names: list[str | None] = []
@@ -348,7 +348,7 @@ def names_for(devices: Sequence[Named], root: str | None) -> list[str | None]:
 
 
 def free_name(server: Server, devices: Sequence[BlockDevice], wanted: str | None = None) -> str:
-    """A device name for one more disk; DeviceInUse if the wanted one is taken, Forbidden if there is none left."""
+    """A device name for one more disk; DeviceInUse if the wanted one is taken, Forbidden if none is left."""
     taken = {server.root_device_name, *(device.device_name for device in devices)}
     if wanted is not None and wanted in taken:
         raise DeviceInUse(path=wanted)

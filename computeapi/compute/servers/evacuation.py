@@ -1,4 +1,4 @@
-"""Evacuation: the server of a host that is down is booted on another one."""
+"""Evacuation: a server whose host is down is booted on another one."""
 
 import contextlib
 import logging
@@ -21,12 +21,12 @@ from computeapi.errors import Invalid, NotFound
 from computeapi.states import REBUILD_STEPS, MigrationStatus, TaskState, VMState
 
 LOG = logging.getLogger(__name__)
-# A host that is up and did not answer is told again after this time.
+# Seconds after which a host that is up and did not answer is called again.
 AGAIN_SECONDS = 2.0
 
 
 def strand(job: Job, error: Exception) -> None:
-    """The server is in ERROR on the host that is down, from where it can be evacuated again."""
+    """Leave the server in ERROR on the host that is down, from which it can be evacuated again."""
     found = moves.migration_of(job).dest_host is not None
     moves.end(job, MigrationStatus.FAILED if found else MigrationStatus.ERROR)
     placement.bind(job.platform, job.elevated, job.server, job.server.host)
@@ -47,7 +47,7 @@ EVACUATE = Transition(
 
 
 class Evacuations:
-    """Errors: those of Changes; NotFound, Invalid for a host that will not do, or while the server's own is up."""
+    """Errors: those of Changes; NotFound, Invalid for an unusable host, or while the server's own is up."""
 
     def __init__(self, changes: Changes):
         self.changes, self.platform = changes, changes.platform
@@ -55,7 +55,7 @@ class Evacuations:
     def evacuate(
         self, context: Context, server: Server, host: str | None, *, force: bool = False, start: bool = False
     ) -> None:
-        """Rebuild the server of a host that is down on another; start: it runs there if it ran before."""
+        """Rebuild a server whose host is down on another one; start: it runs there if it was not stopped before."""
         self._check_host(server, host)
         check(context, server, EVACUATE)
         moves.check_down(self.platform, server)
@@ -81,7 +81,7 @@ class Evacuations:
 
 @EVACUATE.work
 def evacuate(job: Job) -> None:
-    """Boot the server of a host that is down on another one."""
+    """Boot a server whose host is down on another one."""
     migration = moves.migration_of(job)
     runs = bool(job.arguments.get('start')) and migration.old_vm_state != VMState.STOPPED
     with job.event('rebuild_server', job.platform.conf.host):
@@ -106,7 +106,7 @@ def evacuate(job: Job) -> None:
 
 
 def boot(job: Job, migration: Migration, runs: bool) -> None:
-    """Make the machine on the new host; only then the server is there."""
+    """Create the machine on the new host; only then the server moves there."""
     if job.server.task_state != TaskState.REBUILD_SPAWNING:
         placement.clear(job, migration.dest_host)
         job.save(task_state=TaskState.REBUILD_SPAWNING)
@@ -120,7 +120,7 @@ def boot(job: Job, migration: Migration, runs: bool) -> None:
 
 
 def abandon(job: Job, migration: Migration) -> None:
-    """The machine on the old host goes, too, if somebody there can be told."""
+    """Destroy the machine on the old host, too, if that can be reached."""
     try:
         job.driver.destroy(placement.at(job.server, migration.source_host))
     except HypervisorError as error:
@@ -128,14 +128,14 @@ def abandon(job: Job, migration: Migration) -> None:
 
 
 def return_hosts(platform: Platform, names: Collection[str]) -> None:
-    """These hosts are back: what was evacuated from them while they were down is removed there. What somebody is at
-    who may bring it there again is left to him, and to the next audit."""
+    """Handle hosts that are back: remove the servers that were evacuated from them while they were down. A server that
+    a task holds, which may bring it there again, is left to that task and to the next audit."""
     for migration in platform.store.ask(server_migrations.evacuations_from, names):
         with platform.store.write() as connection:
             server = rows.get(connection, migration.server_id, deleted=True, lock=True)
             is_held, newest = (ask(connection, migration.server_id) for ask in (tasks.is_held, tasks.newest_claim))
             hosts = allocations.hosts_of(connection, migration.server_id)
-        # It may have come back in another way.
+        # It may have moved back in another way.
         if server is not None and migration.source_host not in hosts:
             if is_held:
                 continue
@@ -146,8 +146,8 @@ def return_hosts(platform: Platform, names: Collection[str]) -> None:
 
 
 def return_agent(platform: Platform, host: str) -> None:
-    """The same for a host whose agent has begun. It is told until it has answered, or is down once more: who had been
-    waiting for it may leave it alone for a moment yet."""
+    """The same for a host whose agent has started. Retry until the host answers, or is down again: tasks that waited
+    for the host may delay the answer for a moment."""
     while is_host_up(platform, host):
         try:
             return return_hosts(platform, [host])

@@ -1,4 +1,4 @@
-"""What other services tell about what servers stand on: their ports, volumes and machines changed."""
+"""External events from other services: changes of the ports, volumes and machines of servers."""
 
 from collections.abc import Iterable, Sequence
 from enum import Enum
@@ -20,17 +20,17 @@ PLUGGED = (VIF_PLUGGED, 'network-vif-unplugged')
 NETWORK = ('network-changed', *PLUGGED, 'network-vif-deleted')
 VOLUME_EXTENDED, VOLUME_REIMAGED = 'volume-extended', 'volume-reimaged'
 POWER_UPDATE, ACCELERATOR_BOUND = 'power-update', 'accelerator-request-bound'
-# They say by their tag what of the server is meant.
+# Their tag identifies the part of the server.
 TAGGED = (VOLUME_EXTENDED, POWER_UPDATE, ACCELERATOR_BOUND)
 COMPLETED, FAILED = 'completed', 'failed'
 
 EXTEND_VOLUME = beside('extend_volume')
-# What follows when the power of a machine changed from outside.
+# The transition after a change of the machine's power from outside.
 POWER = {'POWER_ON': power.POWERED_ON, 'POWER_OFF': power.POWERED_OFF}
 
 
 class Event(NamedTuple):
-    """tag: what of the server is meant: a port, a volume, what the power is now."""
+    """tag: what the event is about: a port, a volume, or the new power state."""
 
     name: str
     server_id: str
@@ -39,7 +39,7 @@ class Event(NamedTuple):
 
 
 class Outcome(Enum):
-    """What becomes of an event."""
+    """The result of an event."""
 
     ACCEPTED = 'accepted'
     UNTAGGED = 'it does not say what of the server is meant'
@@ -48,14 +48,14 @@ class Outcome(Enum):
 
 
 class ExternalEvents:
-    """Events about the servers of all projects, from those who may tell."""
+    """Events about the servers of all projects, from services that may send them."""
 
     def __init__(self, changes: Changes):
         self.changes = changes
         self.store, self.tasks = changes.store, changes.tasks
 
     def take(self, context: Context, events: Sequence[Event]) -> list[Outcome]:
-        """Act on the events; what becomes of each, in their order."""
+        """Act on the events; returns the result of each, in the same order."""
         found = self._servers({event.server_id for event in events})
         outcomes = [outcome_of(event, found.get(event.server_id)) for event in events]
         accepted = [event for event, outcome in zip(events, outcomes, strict=True) if outcome is Outcome.ACCEPTED]
@@ -69,8 +69,8 @@ class ExternalEvents:
             return {server.uuid: server for server in rows.alive(connection, server_ids)}
 
     def _look_at_ports(self, context: Context, events: Sequence[Event]) -> None:
-        """Let workers read the ports again that changed, and go on with what waits for some to be connected: nobody
-        asks a service that waits for an answer."""
+        """Let workers refresh the ports that changed, and resume tasks that wait for a connection. It is not done here,
+        because the network service waits for the answer and must not be called meanwhile."""
         told = {event.server_id for event in events if event.name in NETWORK}
         changed = {event.server_id for event in events if event.name in NETWORK and event.name not in PLUGGED}
         if not told:
@@ -91,12 +91,12 @@ class ExternalEvents:
         elif event.name == POWER_UPDATE and event.status == COMPLETED:
             self._follow_power(context, server, event.tag or '')
         elif event.name in (VOLUME_REIMAGED, ACCELERATOR_BOUND):
-            # Whoever waits for it looks by itself; this only saves the wait.
+            # Tasks that wait for it poll by themselves; this only saves the wait.
             self.store.tell(self.tasks.hasten, server.uuid)
             self.tasks.wake()
 
     def _extend(self, context: Context, server: Server, volume_id: str) -> None:
-        """Let the machine see that an attached volume has grown."""
+        """Let the machine see the new size of an attached volume."""
         wanted = {'volume_id': volume_id}
         with self.store.write() as connection:
             if any(device.volume_id == volume_id for device in rows.block_devices_of(connection, [server.uuid])):
@@ -106,7 +106,7 @@ class ExternalEvents:
         self.tasks.wake()
 
     def _follow_power(self, context: Context, server: Server, power: str) -> None:
-        """Nothing follows where the server is as it should be, or is on its way elsewhere."""
+        """Begin the transition, if any; nothing happens if the server is in that state already, or is changing."""
         if power in POWER:
             try:
                 self.changes.begin(context, server, POWER[power])
@@ -115,7 +115,7 @@ class ExternalEvents:
 
 
 def plugged_of(events: Iterable[Event], server_id: str) -> dict[str, str]:
-    """What is told of the connection of the server's ports, by port."""
+    """The results of connecting the server's ports, by port."""
     told = (each for each in events if each.name == VIF_PLUGGED and each.server_id == server_id)
     return {each.tag: each.status for each in told if each.tag}
 
@@ -135,7 +135,7 @@ def outcome_of(event: Event, server: Server | None) -> Outcome:
 
 @EXTEND_VOLUME.work
 def extend_volume(job: Job) -> None:
-    """A volume has another size."""
+    """Handle the new size of a volume."""
     with job.event('compute_extend_volume'):
         device = disks.of_volume(job, job.arguments['volume_id'])
         disks.keep(job, device, volume_size=job.platform.volumes.get(job.elevated, job.arguments['volume_id']).size)

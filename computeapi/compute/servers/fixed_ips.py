@@ -1,4 +1,4 @@
-"""Fixed addresses, and the servers that have them."""
+"""Fixed addresses and the servers that have them."""
 
 from typing import NamedTuple
 
@@ -10,14 +10,14 @@ from computeapi.db.servers import Server
 
 
 class FixedAddress(NamedTuple):
-    """A fixed address, and the server that has it."""
+    """A fixed address and its server."""
 
     fixed_ip: FixedIP
     server: Server | None
 
 
 class FixedIPManager:
-    """Look-ups are bound to the networks that the caller may use."""
+    """Look-ups are limited to the networks that the caller may use."""
 
     def __init__(self, platform: Platform):
         self.networks, self.store = platform.networks, platform.store

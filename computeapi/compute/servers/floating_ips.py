@@ -1,4 +1,4 @@
-"""Floating IPs and the servers that they lead to."""
+"""Floating IPs and the servers that they are associated with."""
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ from computeapi.errors import (
 
 
 class FloatingIPManager:
-    """Look-ups are bound to the caller's project."""
+    """Look-ups are limited to the caller's project."""
 
     def __init__(self, platform: Platform):
         self.networks, self.addresses = platform.networks, Addresses(platform)
@@ -33,7 +33,7 @@ class FloatingIPManager:
         raise FloatingIPNotFound(f'Floating IP not found for address {address}.')
 
     def create(self, context: Context, pool: str | None = None) -> FloatingIP:
-        """From the pool of that name; FloatingIPPoolNotFound also when it is empty. OverQuota."""
+        """Create one from the pool of that name; FloatingIPPoolNotFound, also if the pool is exhausted. OverQuota."""
         try:
             return self.networks.create_floating_ip(context, pool)
         except NoMoreAddresses:
@@ -46,15 +46,15 @@ class FloatingIPManager:
             self.networks.delete_floating_ip(context, floating_ip_id)
 
     def server_of(self, floating_ip: FloatingIP) -> Server | None:
-        """The server that it leads to."""
+        """The server that the floating IP is associated with."""
         if floating_ip.server_id is None:
             return None
         return self.store.ask(rows.get, floating_ip.server_id)
 
     def associate(self, context: Context, server: Server, address: str, fixed_address: str | None = None) -> None:
-        """Let it lead to this address of the server, by default its first one of IPv4, and nowhere else.
+        """Associate it with this address of the server, by default its first IPv4 address, and with no other.
 
-        FloatingIPNotFound; Invalid when there is no such address, no router, or another floating IP leads there."""
+        FloatingIPNotFound; Invalid if there is no such address, no router, or another floating IP for the address."""
         port, fixed_address = target(held(self.networks, context, server), server, address, fixed_address)
         try:
             floating_ip = self.get(context, address)
@@ -70,7 +70,7 @@ class FloatingIPManager:
                 ) from None
 
     def dissociate(self, context: Context, server: Server, address: str) -> None:
-        """Conflict if it does not lead to the server."""
+        """Conflict if it is not associated with the server."""
         if self.get(context, address).server_id != server.uuid:
             raise not_associated(address, server.uuid)
         with self._following(context, {server.uuid}):
@@ -78,7 +78,7 @@ class FloatingIPManager:
 
     @contextmanager
     def _following(self, context: Context, server_ids: Collection[str]) -> Iterator[None]:
-        """Read the addresses of these servers again after what happens here; a worker does if this process dies."""
+        """Refresh the addresses of these servers after the block; a worker does so if this process dies."""
         with self.store.write() as connection:
             leased = [
                 self.tasks.add(connection, REFRESH, server_id, context, leased=True) for server_id in sorted(server_ids)
@@ -94,7 +94,7 @@ class FloatingIPManager:
 
 
 def target(ports: Collection[Port], server: Server, address: str, wanted: str | None) -> tuple[Port, str]:
-    """The port and the address of it that a floating IP shall lead to."""
+    """The port and the fixed address to associate a floating IP with."""
     if not ports:
         raise Invalid('Instance network is not ready yet')
     held = [(port, fixed['ip_address']) for port in ports for fixed in port.fixed_ips]

@@ -1,4 +1,4 @@
-"""What servers know of their ports, compared now and then with the network service, whose events may be lost."""
+"""Compares the network info of servers with the network service from time to time, because events may be lost."""
 
 import logging
 from collections.abc import Callable
@@ -14,7 +14,7 @@ NOBODY = Context(user_id='', project_id='', user_name='healing').elevated()
 
 
 class Healing:
-    """Looks at the servers by turns, some at a time; then it begins anew."""
+    """Checks the servers in batches, and starts over after the last one."""
 
     def __init__(self, platform: Platform, at_once: int = AT_ONCE):
         self.platform, self.at_once = platform, at_once
@@ -22,13 +22,15 @@ class Healing:
         self.last = ''
 
     def take_turn(self, is_mine: Callable[[], bool]) -> None:
-        """Look at the next servers, if it is for this process to do."""
+        """Check the next servers, if this process is the one that does so for all."""
         if not is_mine():
             return
-        server_ids = self.platform.store.ask(rows.on_hosts, self.last, self.at_once)
+        before = self.last
+        server_ids = self.platform.store.ask(rows.on_hosts, before, self.at_once)
+        # Any error but an outage concerns these servers alone, and keeps the next ones from nothing.
+        self.last = server_ids[-1] if len(server_ids) == self.at_once else ''
         try:
             self.addresses.refresh(NOBODY, server_ids)
         except NeighbourAway as away:
             LOG.warning('The addresses of servers could not be checked: %s', away)
-            return
-        self.last = server_ids[-1] if len(server_ids) == self.at_once else ''
+            self.last = before

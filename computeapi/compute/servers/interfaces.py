@@ -1,4 +1,4 @@
-"""The network interfaces of a server that is there already."""
+"""The network interfaces of an existing server."""
 
 import contextlib
 from typing import Any, NamedTuple
@@ -35,7 +35,7 @@ ATTACHABLE = frozenset({VMState.ACTIVE, VMState.PAUSED, VMState.STOPPED})
 
 
 def not_attached(job: Job, error: Exception) -> None:
-    """Give the port back, and what it holds of the host."""
+    """Give the port back, with the resources that it holds on the host."""
     if not job.arguments['interface']['created']:
         job.store.tell(allocations.leave_ports, job.server.uuid, [job.arguments['interface']['port_id']])
     ports.take_away(job.platform.networks, job.elevated, job.server.uuid, job.arguments['interface'])
@@ -55,7 +55,7 @@ REMOVE_FIXED_IP = beside('removeFixedIp', while_doing=None, launched=False)
 
 
 class Interface(NamedTuple):
-    """A port of a server, and the tag that the server knows it by."""
+    """A port of a server, and its device tag."""
 
     port: Port
     tag: str | None
@@ -72,7 +72,7 @@ class InterfaceManager:
         return [Interface(port, tags.get(port.id)) for port in ports.held(self.networks, context.elevated(), server)]
 
     def get(self, context: Context, server: Server, port_id: str) -> Interface:
-        """NotFound also for a port of another server."""
+        """NotFound, also for a port of another server."""
         port = self.networks.port(context, port_id)
         if not ports.belongs(port, server):
             raise NotFound(f'Instance {server.uuid} does not have a port with id {port_id}')
@@ -89,9 +89,9 @@ class InterfaceManager:
         tag: str | None = None,
         external_networks: bool = True,
     ) -> Interface:
-        """Connect a port, or a new one on the network or on the only one there is; it is connected on return.
+        """Connect a port, or a new one on the given network or on the only one available; it is connected on return.
 
-        external_networks: whether the caller may use networks to the outside that are not shared.
+        external_networks: whether the caller may use external networks that are not shared.
         """
         self.changes.check(context, server, ATTACH)
         if port_id is None:
@@ -110,18 +110,18 @@ class InterfaceManager:
         return Interface(self.networks.port(context.elevated(), made['port_id']), tag)
 
     def detach(self, context: Context, server: Server, port_id: str) -> None:
-        """Let a worker disconnect the port; one that compute made is deleted."""
+        """Let a worker disconnect the port; a port that compute created is deleted."""
         self.changes.begin(context, server, DETACH, {'port_id': port_id})
 
     def add_fixed_ip(self, context: Context, server: Server, network_id: str) -> None:
-        """Let a worker add an address to the server's port on the network; whether it has one shows later."""
+        """Let a worker add an address to the server's port on the network; whether it has such a port shows later."""
         self.changes.begin(context, server, ADD_FIXED_IP, {'network_id': network_id})
 
     def remove_fixed_ip(self, context: Context, server: Server, address: str) -> None:
         self.changes.begin(context, server, REMOVE_FIXED_IP, {'address': address})
 
     def _network(self, context: Context, network_id: str | None, external_networks: bool) -> Network:
-        """The network to make a port on; where none is named, the only one that the project can use."""
+        """The network for a new port; if none is named, the only one that the project can use."""
         usable = [self.networks.network(context, network_id)] if network_id else self.networks.networks(context)
         if not usable:
             raise Invalid(
@@ -137,7 +137,7 @@ class InterfaceManager:
         return network
 
     def _begin(self, context: Context, server: Server, entry: dict[str, Any]) -> Job:
-        """Write down what will be connected, so that a worker does it if this process dies."""
+        """Record what will be connected, so that a worker does it if this process dies."""
         changes, wanted = self.changes, {'interface': entry}
         with changes.store.write() as connection:
             current = locked(connection, context, server, ATTACH)
@@ -149,7 +149,7 @@ class InterfaceManager:
         try:
             return self._connect_or_end(job)
         except OVERTAKEN:
-            # It took so long that a worker does it.
+            # It took so long that a worker has taken over.
             raise Unavailable() from None
         finally:
             self.changes.tasks.wake()
@@ -158,7 +158,7 @@ class InterfaceManager:
         try:
             return connect(job)
         except Exception as error:
-            # Should this process not come to it, or the network service be away, a worker gives the port back.
+            # If this process dies, or the network service is away, a worker gives the port back.
             self.changes.tasks.note(job.task, {FAULT: job.fault(error)})
             with contextlib.suppress(NeighbourAway):
                 not_attached(job, error)
@@ -166,7 +166,7 @@ class InterfaceManager:
 
 
 def check_bandwidth(server: Server, network: Network) -> None:
-    """Invalid for a network whose new ports ask a host for resources: the host is asked before they are made."""
+    """Invalid for a network whose new ports request resources: the host would have to be chosen before they exist."""
     if network.resource_request:
         raise Invalid(
             f'Using networks with QoS policy is not supported for instance {server.uuid}. (Network ID is {network.id})'
@@ -182,12 +182,12 @@ def tags_of(server: Server) -> dict[str, str | None]:
 
 @ATTACH.work
 def attach(job: Job) -> None:
-    """What the process that was asked for it did not come to the end of."""
+    """Finish what the process that handled the request did not."""
     connect(job)
 
 
 def connect(job: Job) -> dict[str, Any]:
-    """Connect one more interface, which is returned."""
+    """Connect one more interface; returns its entry."""
     entry = job.arguments['interface']
     server = job.server
     with job.event('compute_attach_interface'):
@@ -219,7 +219,7 @@ def detach(job: Job) -> None:
 
 @ADD_FIXED_IP.work
 def add_fixed_ip(job: Job) -> None:
-    """One more address on the server's port there, but not two when the task is run again."""
+    """Add one address to the server's port on the network, and not a second one if the task runs again."""
     network_id = job.arguments['network_id']
     with job.event('compute_add_fixed_ip_to_instance'):
         port = port_on(job, network_id)
@@ -237,7 +237,7 @@ def remove_fixed_ip(job: Job) -> None:
     networks, address = job.platform.networks, job.arguments['address']
     with job.event('compute_remove_fixed_ip_from_instance'):
         having = [port for port in ports.held(networks, job.elevated, job.server) if has(port, address)]
-        # A worker that died may have come further than it could say.
+        # A worker that died may have done more than it recorded.
         if not having and job.task.attempts == 1:
             raise FixedIPNotFound(server_id=job.server.uuid, address=address)
         for port in having[:1]:

@@ -1,4 +1,4 @@
-"""Live migration: to another host while the server runs, and nobody is asked afterwards."""
+"""Live migration: moves a running server to another host, without a confirmation afterwards."""
 
 import contextlib
 import logging
@@ -27,32 +27,32 @@ from computeapi.states import MigrationStatus, TaskState, VMState
 
 LOG = logging.getLogger(__name__)
 KIND, DECISION = 'live-migration', 'conductor_live_migrate_instance'
-# What a live migration passes through before it is over: it waits for a worker, for the hosts to agree, and for the
-# other one to be ready; then the server is copied.
+# The statuses of a live migration that is not over: it waits for a worker, for the checks of the hosts, and for the
+# destination to be ready; then the server is copied.
 RUNNING = (MigrationStatus.RUNNING,)
 WAITING = (MigrationStatus.ACCEPTED, MigrationStatus.QUEUED, MigrationStatus.PREPARING)
-# What its machine is on the host on which it is for good.
+# The power states of a machine that is on its host for good.
 RUNS = (PowerState.RUNNING, PowerState.PAUSED)
 UNDER_WAY = (*WAITING, *RUNNING, MigrationStatus.CANCELLING, MigrationStatus.FORCING)
 
 
 def remain(job: Job, error: Exception) -> None:
-    """The server goes on where it is; the allocation on the other host is given back. It is on the other one for good
-    where it runs there alone, whatever went wrong with telling so."""
+    """Leave the server on its host and release the allocation on the other one. But if it already runs on the other
+    host only, it stays there, whatever error occurred in reporting that."""
     migration = moves.migration_of(job)
     found = migration.dest_host is not None
     if found and job.server.host == migration.dest_host or is_found_there(job.platform, job.server, migration):
         return arrive(job, migration)
     if found:
         disks.stay(job.platform, job.elevated, job.server)
-    # Clients are told apart that no host was ready for it and that it did not get there.
+    # Clients can distinguish that no host was ready (ERROR) from a failed transfer (FAILED).
     ready = found and migration.status != MigrationStatus.PREPARING
     moves.end(job, MigrationStatus.FAILED if ready else MigrationStatus.ERROR)
     unchanged(job, error)
 
 
 def settle(platform: Platform, task: Task, server: Server | None) -> None:
-    """Nobody goes on with it: the server is where its machine is."""
+    """Settle a migration that will not be continued: the server is where its machine is."""
     migration = platform.store.ask(server_migrations.get, task.arguments['migration_id'])
     if server is not None and migration is not None and is_found_there(platform, server, migration):
         moves.follow(platform, server, migration)
@@ -74,7 +74,7 @@ LIVE_MIGRATE = Transition(
 
 
 class Word(NamedTuple):
-    """What others may say while a server moves: as its action and its event are recorded, and as a refusal calls it."""
+    """An operation on a live migration in progress: its recorded action and event, and its name in refusals."""
 
     name: str
     event: str
@@ -87,7 +87,7 @@ FORCE = Word('live_migration_force_complete', 'compute_live_migration_force_comp
 
 
 class LiveMigrations:
-    """Errors: those of Changes; Invalid for a host that will not do, MigrationNotFound."""
+    """Errors: those of Changes; Invalid for an unusable host, MigrationNotFound."""
 
     def __init__(self, changes: Changes):
         self.changes, self.platform = changes, changes.platform
@@ -102,10 +102,10 @@ class LiveMigrations:
         check_first: bool = False,
         copies: bool | None = None,
     ) -> None:
-        """To another host while the server runs; force: the scheduler is not asked about the host.
+        """Migrate to another host while the server runs; force: skip the scheduler's checks of the host.
 
-        copies: whether its disks are to be copied, or to be there already; None: as it is.
-        check_first: Invalid when no host will do, the server's own among them; else a worker finds that out."""
+        copies: whether the disks are to be copied (True) or must be shared (False); None: as the hosts have them.
+        check_first: Invalid if no host is suitable, or the server's own is down; else a worker finds out."""
         self.changes.check(context, server, LIVE_MIGRATE)
         if host is not None:
             moves.check_host(self.platform, host)
@@ -125,7 +125,7 @@ class LiveMigrations:
         force: bool,
         copies: bool | None,
     ) -> int:
-        """Write down that the server is to go; the id of the migration."""
+        """Record that the server is to move; returns the ID of the migration."""
         server = locked(connection, context, server, LIVE_MIGRATE)
         accepted, now = MigrationStatus.ACCEPTED, self.changes.clock()
         migration_id = server_migrations.insert(connection, context, server, KIND, accepted, now)
@@ -136,7 +136,7 @@ class LiveMigrations:
     def _begin_checked(
         self, context: Context, server: Server, host: str | None, force: bool, copies: bool | None
     ) -> None:
-        """The same in the transaction that claims an allocation on a host, after that host was asked."""
+        """The same, in the transaction that claims an allocation on a host, after that host was checked."""
         devices = self.changes.store.ask(rows.block_devices_of, [server.uuid])
         spec = moves.elsewhere(server, host, forced=force, on_volume=is_volume_backed(server, devices))
 
@@ -160,7 +160,7 @@ class LiveMigrations:
             raise Invalid(f'{before}{error}') from error
 
     def _record_failure(self, context: Context, server: Server, error: Exception) -> None:
-        """What came to nothing before the answer is found where later failures are."""
+        """Record a failure before the answer in the same places as later failures."""
         now = self.changes.clock()
         with self.changes.store.write() as connection:
             server_migrations.insert(connection, context, server, KIND, MigrationStatus.ERROR, now)
@@ -173,23 +173,23 @@ class LiveMigrations:
         return self.changes.store.ask(server_migrations.live, server.uuid, UNDER_WAY)
 
     def find(self, server: Server, migration_id: int) -> Migration:
-        """A move of this server, whatever its status; MigrationNotFound."""
+        """A migration of this server, whatever its status; MigrationNotFound."""
         migration = self.changes.store.ask(server_migrations.get, migration_id)
         if migration is None or migration.server_id != server.uuid:
             raise MigrationNotFound(id=migration_id, server_id=server.uuid)
         return migration
 
     def abort(self, context: Context, server: Server, migration: Migration, *, even_waiting: bool) -> None:
-        """Stop a live migration that is running, or (even_waiting) that has not begun to: then it is over at once."""
+        """Abort a live migration that is running or, with even_waiting, that still waits; then it ends at once."""
         if not (even_waiting and self._withdraw(context, server, migration)):
             self._steer(context, server, migration, CANCEL, MigrationStatus.CANCELLING)
 
     def force_complete(self, context: Context, server: Server, migration: Migration) -> None:
-        """Let a running live migration end now, at the cost of a pause."""
+        """Force a running live migration to complete now, at the cost of a pause."""
         self._steer(context, server, migration, FORCE, MigrationStatus.FORCING)
 
     def _withdraw(self, context: Context, server: Server, migration: Migration) -> bool:
-        """Cancel a live migration for which nothing was done but to get a host ready; whether it was still waiting."""
+        """Cancel a live migration that has at most prepared a host; returns whether it was still waiting."""
         values = {'status': MigrationStatus.CANCELLED, 'updated_at': self.changes.clock()}
         with self.changes.store.write() as connection:
             allocations.lock_hosts(connection, server.uuid)
@@ -224,7 +224,7 @@ class LiveMigrations:
 
 @LIVE_MIGRATE.work
 def live_migrate(job: Job) -> None:
-    """To another host while it runs. Whatever goes wrong before the switch leaves the server where it is."""
+    """Move to another host while running. Any error before the switch leaves the server where it is."""
     migration = moves.migration_of(job)
     with job.event(DECISION, job.platform.conf.host):
         if migration.dest_host is None:
@@ -239,10 +239,10 @@ def live_migrate(job: Job) -> None:
 
 
 def has_arrived(platform: Platform, server: Server, migration: Migration) -> bool:
-    """Whether the machine is on the other host and no more on that from which it comes; where that one is down, or has
-    lost it, whether it runs there, which it does not before all of it has come."""
+    """Whether the machine is on the destination and no longer on the source. If the source is down or has lost it:
+    whether it runs on the destination, which it does not before the transfer is complete."""
     if migration.status in WAITING:
-        # What runs there is none that was sent.
+        # A machine that runs there now was not sent by this migration.
         return False
     there = platform.hypervisor.power_state(placement.at(server, migration.dest_host))
     if not is_host_up(platform, server.host):
@@ -252,8 +252,8 @@ def has_arrived(platform: Platform, server: Server, migration: Migration) -> boo
 
 
 def is_found_there(platform: Platform, server: Server, migration: Migration) -> bool:
-    """The same for whoever gives it up, and does not wait for a host that is down: what was sent there is nowhere else
-    if the host from which it comes has it no more."""
+    """The same when the migration is given up, without waiting for a host that is down: if the source no longer has the
+    machine, it can only be on the destination."""
     if migration.dest_host is None or migration.status in WAITING:
         return False
     if is_host_up(platform, migration.dest_host):
@@ -275,9 +275,9 @@ def arrive(job: Job, migration: Migration) -> None:
 
 @LEAVE_HOST.work
 def leave_host(job: Job) -> None:
-    """The server does not go to a host that is ready for it: that one lets go of its ports, volumes and machine."""
+    """Release ports, volumes and machine on a host that was prepared for the server, which does not move there."""
     host, platform = job.arguments['host'], job.platform
-    # It may be on its way there again.
+    # It may be moving there again.
     if host not in {job.server.host, *platform.store.ask(allocations.hosts_of, job.server.uuid)}:
         try:
             job.driver.destroy(placement.at(job.server, host))
@@ -295,7 +295,7 @@ def finish(job: Job, migration: Migration, status: MigrationStatus) -> None:
 
 
 def copy(job: Job, migration: Migration) -> bool:
-    """Let the driver move the server while others may abort it or make it hurry; whether it moved."""
+    """Let the driver move the server, which can be aborted or forced meanwhile; returns whether it moved."""
     host = migration.dest_host or ''
     advance(job, MigrationStatus.ACCEPTED, MigrationStatus.QUEUED)
     with (
@@ -319,10 +319,10 @@ def copy(job: Job, migration: Migration) -> bool:
 
 
 def check_storage(driver: Hypervisor, server: Server, host: str, copies: bool | None) -> None:
-    """HypervisorError where the disks are not to be copied, and must be, or the other way round."""
+    """HypervisorError if the disks are not to be copied but have to be, or the other way round."""
     if copies is None:
         return
-    # The agent of a host may be too old to know.
+    # The agent of a host may be too old for this call.
     with contextlib.suppress(NotSupported):
         shared = driver.sees_disks(server, host, driver.describe(server))
         if shared and copies:
@@ -337,7 +337,7 @@ def check_storage(driver: Hypervisor, server: Server, host: str, copies: bool | 
 
 
 def advance(job: Job, status: MigrationStatus, following: MigrationStatus, **values: Any) -> None:
-    """From one status to the following, unless it is further already; Superseded when it was aborted."""
+    """Go from one status to the next, unless it is further already; Superseded if it was aborted."""
     values |= {'status': following, 'updated_at': job.clock()}
     job.store.tell(server_migrations.change, job.arguments['migration_id'], values, (status,))
     if moves.migration_of(job).status == MigrationStatus.CANCELLED:
@@ -345,7 +345,7 @@ def advance(job: Job, status: MigrationStatus, following: MigrationStatus, **val
 
 
 def progress_of(job: Job, done: int) -> dict[str, int]:
-    """What clients read of a running live migration, in bytes; *done* of the server's memory is copied."""
+    """The progress of a running live migration for clients, in bytes; *done* of the server's memory is copied."""
     memory = job.server.memory_mb * 2**20
     disk = job.server.root_gb * 2**30
     return {

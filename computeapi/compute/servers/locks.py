@@ -1,4 +1,4 @@
-"""Locks: a server that refuses changes."""
+"""Locks: a locked server refuses changes."""
 
 from computeapi.compute.servers.changes import Changes
 from computeapi.context import Context
@@ -7,7 +7,7 @@ from computeapi.db.servers import Server
 
 
 class Locks:
-    """Done at once: nothing is to be worked for."""
+    """Locks are set at once, without a task."""
 
     def __init__(self, changes: Changes):
         self.changes = changes

@@ -1,4 +1,4 @@
-"""Finding servers, and changing what nobody has to work for: names, metadata, tags."""
+"""Finding servers, and changes that need no work on a host: names, metadata, tags."""
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -38,9 +38,9 @@ DELETE_TAGS = Requirement('delete tags', allowed=AWAKE, while_doing=None, lockab
 
 
 class ServerManager:
-    """Servers in the store; a caller that is no administrator sees those of its project.
+    """Servers in the store; callers other than administrators see those of their project.
 
-    needs: what is loaded beside the row (see db.servers).
+    needs: what is loaded in addition to the row (see db.servers).
     """
 
     def __init__(
@@ -69,10 +69,10 @@ class ServerManager:
         unreachable: bool = False,
         by_cell: bool = False,
     ) -> Server:
-        """ServerNotFound also when the server is another project's; CellDown.
+        """ServerNotFound, also if the server belongs to another project; CellDown.
 
-        deleted: also a deleted one.  any_project: whoever asks; for what a policy about the server then decides.
-        unreachable: also one whose cell is down.  by_cell: ServerUnknown for one that there never was.
+        deleted: include deleted servers.  any_project: whoever the caller is; a policy about the server then decides.
+        unreachable: include servers whose cell is down.  by_cell: ServerUnknown if the server never existed.
         """
         server = self.store.ask(rows.get, server_id, needs=needs, deleted=deleted)
         if server is None and by_cell and self.store.ask(rows.get, server_id, deleted=True) is None:
@@ -99,11 +99,12 @@ class ServerManager:
         unreachable: bool = False,
         brief: bool = False,
     ) -> Found:
-        """One page of the project's servers, or of everybody's, as db.server_search says; Invalid, CellDown.
+        """One page of the project's servers, or of everybody's, as described in db.server_search; Invalid, CellDown.
 
-        None has a flavor that the caller does not see, though some may have had one before it was deleted.
-        unreachable: as far as there is room, also those whose cell is down; they come first.
-        brief: as BriefServer, but for those whose cell is down; otherwise without what is UNLISTED (see db.servers).
+        If the caller cannot see the requested flavor, the list is empty, although servers may have had it before it was
+        deleted.
+        unreachable: if there is room, include servers whose cell is down; they come first.
+        brief: as BriefServer, except those whose cell is down; otherwise without UNLISTED columns (see db.servers).
         """
         lost = self.cells.out_of_reach()
         if lost and not (unreachable or self.skips_down_cells):
@@ -127,7 +128,7 @@ class ServerManager:
         return Found(found, last)
 
     def _complete(self, found: Sequence[Server], needs: Collection[str]) -> None:
-        """What follows from the configuration and the time."""
+        """Add what follows from the configuration and the current time."""
         if DOMAIN_NAME in needs:
             for server in found:
                 server.domain_name = self.name_template % server.id
@@ -151,9 +152,9 @@ class ServerManager:
     # ------------------------------------------------------------ updates
 
     def update(self, context: Context, server: Server, **changes: Any) -> Server:
-        """Change columns of the row that nothing else depends on; the server as it is then.
+        """Change columns of the row that nothing else depends on; returns the updated server.
 
-        Conflict for pinned_availability_zone when it is another zone than the server's.
+        Conflict for pinned_availability_zone if it is not the server's current zone.
         """
         if changes.get('pinned_availability_zone') not in (None, server.availability_zone):
             raise Conflict(
@@ -175,7 +176,7 @@ class ServerManager:
             setattr(server, name, value)
 
     def _locked(self, connection: sa.Connection, context: Context, server: Server, requirement: Requirement) -> Server:
-        """The server as it is now, kept from changing until the transaction ends, if it can be asked for this."""
+        """The server as it is now, locked until the transaction ends; refused if its state does not allow this."""
         current = rows.get(connection, server.uuid, needs=(TAGS,), lock=True)
         if current is None:
             raise ServerNotFound(id=server.uuid)
@@ -185,7 +186,7 @@ class ServerManager:
     # ------------------------------------------------------------ metadata
 
     def add_metadata(self, context: Context, server: Server, items: Mapping[str, str]) -> dict[str, str]:
-        """Set these items and keep the others; all of them."""
+        """Set these items, keep the others, and return all of them."""
         return self._set_metadata(context, server, lambda current: {**current, **items})
 
     def replace_metadata(self, context: Context, server: Server, items: Mapping[str, str]) -> dict[str, str]:
@@ -204,7 +205,7 @@ class ServerManager:
         return metadata
 
     def delete_metadata(self, context: Context, server: Server, key: str) -> None:
-        """NotFound for an absent key, before anything that keeps the server from changing."""
+        """NotFound for an absent key, which takes precedence over errors of the server's state."""
         if key not in server.metadata:
             raise NotFound('Metadata item was not found')
         with self.store.write() as connection:
@@ -215,7 +216,7 @@ class ServerManager:
     # ------------------------------------------------------------ tags
 
     def replace_tags(self, context: Context, server: Server, tags: Collection[str]) -> Sequence[str]:
-        """The tags in the order in which they are kept."""
+        """Replace the tags; returns them in the stored order."""
         kept = sorted(set(tags))
         with self.store.write() as connection:
             self._locked(connection, context, server, UPDATE_TAGS if kept else DELETE_TAGS)
@@ -223,7 +224,7 @@ class ServerManager:
         return kept
 
     def add_tag(self, context: Context, server: Server, tag: str) -> bool:
-        """Whether the server did not have it; Invalid when it has as many as it may."""
+        """Add the tag; returns whether it is new. Invalid if the server has the maximum number of tags."""
         with self.store.write() as connection:
             tags = self._locked(connection, context, server, UPDATE_TAGS).tags
             if tag in tags:
@@ -245,12 +246,12 @@ class ServerManager:
 
 
 def sees(context: Context, server: Server) -> bool:
-    """Whether the server is there for the caller."""
+    """Whether the server is visible to the caller."""
     return context.is_admin or server.project_id == context.project_id
 
 
 def check_items(metadata: Mapping[str, str]) -> None:
-    """Invalid for a key or a value that is too long, for a value that is no text, and for an empty key."""
+    """Invalid for a key or value that is too long, a value that is not text, and an empty key."""
     for key, value in metadata.items():
         if not isinstance(value, str):
             raise Invalid(f'Invalid metadata: {value} is not a string or unicode')
@@ -264,6 +265,6 @@ def check_items(metadata: Mapping[str, str]) -> None:
 
 
 def check_disk_config(server: Server) -> None:
-    """Invalid when the image forbids that its disk is resized."""
+    """Invalid if the image forbids resizing its disk."""
     if str(server.image_properties.get('auto_disk_config', '')).strip().lower() == 'disabled':
         raise Invalid(f'Requested image {server.image_id} has automatic disk resize disabled.')

@@ -1,4 +1,4 @@
-"""What the machine of a server is asked, and answers at once: diagnostics, its serial console, a new password."""
+"""Requests that the machine of a server answers at once: diagnostics, its serial console, a new password."""
 
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ POWER_NAMES: dict[int, str] = {
 
 
 class Diagnosis(NamedTuple):
-    """facts: what the driver tells."""
+    """facts: the driver's diagnostics."""
 
     server: Server
     devices: list[BlockDevice]
@@ -37,14 +37,14 @@ class Diagnosis(NamedTuple):
 
 
 class Machines:
-    """Errors: Conflict for a server that has no machine, or one in another state; NotSupported."""
+    """Errors: Conflict for a server without a machine, or with one in another state; NotSupported."""
 
     def __init__(self, changes: Changes):
         self.changes, self.store = changes, changes.store
         self.hypervisor: Hypervisor = changes.platform.hypervisor
 
     def diagnose(self, server: Server) -> Diagnosis:
-        """What the machine is doing; Conflict unless it runs."""
+        """The diagnostics of the machine; Conflict unless it runs."""
         if server.host is None:
             raise not_ready(server)
         if server.power_state != PowerState.RUNNING:
@@ -65,8 +65,8 @@ class Machines:
         return self.hypervisor.console_output(server, lines)
 
     def change_password(self, context: Context, server: Server, password: str) -> None:
-        """Set the administrator's password in the server. It is handed over at once: it is kept for the owner of the
-        server's key only."""
+        """Set the administrator's password in the server. It is passed on at once; what is stored is encrypted with the
+        server's public key, for the owner of the private key only."""
         check(context, server, CHANGE_PASSWORD)
         require(self.hypervisor, Capability.SET_PASSWORD, server.host)
         try:

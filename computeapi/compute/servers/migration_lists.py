@@ -1,4 +1,4 @@
-"""Reading the moves of servers."""
+"""Queries of migrations."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -17,11 +17,11 @@ COLUMNS = {
     'project_id': 'project_id',
     'host': 'host',
 }
-"""What migrations are chosen by, and the columns; `host`: where one came from or went to."""
+"""The filters of migrations and their columns; `host` matches the source or the destination."""
 
 
 class MigrationLists:
-    """The moves of servers of any project: the caller's right to see them is asked before."""
+    """The migrations of servers of any project; the caller's right to see them is checked before."""
 
     def __init__(self, store: Store):
         self.store = store
@@ -34,9 +34,9 @@ class MigrationLists:
         since: datetime | None = None,
         before: datetime | None = None,
     ) -> list[Migration]:
-        """One page of them; its marker is a UUID, Invalid if unknown. Filters: the keys of COLUMNS.
+        """One page of migrations; its marker is a UUID, Invalid if unknown. Filters: the keys of COLUMNS.
 
-        since, before: when it changed last.
+        since, before: the period of the last change.
         """
         chosen = {COLUMNS[name]: value for name, value in (filters or {}).items() if name in COLUMNS}
         return self.store.ask(rows.page, page._replace(marker=page.marker or None), chosen, since, before)

@@ -1,4 +1,4 @@
-"""What all moves of a server have in common: a row that says how far it is, checks of the host, and a way back."""
+"""The common parts of all migrations of a server: the migration's row, checks of the host, and the way back."""
 
 from dataclasses import replace
 from typing import Any
@@ -32,7 +32,7 @@ def check_host(platform: Platform, host: str) -> None:
 
 
 def check_other_host(platform: Platform, server: Server, host: str | None) -> None:
-    """Invalid for one that does not exist, or that the server is on."""
+    """Invalid for a host that does not exist, or that the server is on."""
     if host is not None:
         check_host(platform, host)
         if host == server.host:
@@ -46,14 +46,14 @@ def check_down(platform: Platform, server: Server) -> None:
 
 
 def check_up(platform: Platform, server: Server) -> None:
-    """Invalid while the server's host is down, and can hand over nothing; HostsUnheard."""
+    """Invalid while the server's host is down, because it cannot hand over anything; HostsUnheard."""
     if not is_host_up(platform, server.host):
         platform.scheduler.hearing.check()
         raise Invalid(f'Compute service of {server.host} is unavailable at this time.')
 
 
 def check_reachable(platform: Platform, server: Server, host: str | None) -> None:
-    """Conflict for a server on no host, or one whose host is down; who has it need not know which that is."""
+    """Conflict for a server on no host, or on one that is down; owners need not know which host it is."""
     if host is None:
         raise not_ready(server)
     if not is_host_up(platform, host):
@@ -64,7 +64,7 @@ def check_reachable(platform: Platform, server: Server, host: str | None) -> Non
 
 
 def migration_of(job: Job) -> Migration:
-    """The move that the task is about, as it is now."""
+    """The migration of the task, as it is now."""
     migration = job.store.ask(server_migrations.get, job.arguments['migration_id'])
     if migration is None:
         raise Superseded()
@@ -72,12 +72,12 @@ def migration_of(job: Job) -> Migration:
 
 
 def mark(job: Job, connection: sa.Connection, migration: Migration, status: MigrationStatus) -> None:
-    """Write down how far the move is."""
+    """Record the status of the migration."""
     server_migrations.change(connection, migration.id, {'status': status, 'updated_at': job.clock()})
 
 
 def spec_elsewhere(job: Job) -> Spec:
-    """What the server asks of another host: the one that the request names, if it does."""
+    """The requirements of the server for another host: the one that the request names, if any."""
     host, forced = job.arguments.get('host'), bool(job.arguments.get('force'))
     return elsewhere(job.server, host, forced=forced, on_volume=job.on_volume)
 
@@ -88,8 +88,8 @@ def elsewhere(server: Server, host: str | None, *, forced: bool, on_volume: bool
 
 
 def find_host(job: Job, migration: Migration, spec: Spec) -> Migration:
-    """Claim an allocation on another host, and there what the server's ports ask for, unless that is done; the
-    migration as it is then. NoValidHost."""
+    """Claim an allocation on another host, and the resources of the server's ports there, unless that is done; returns
+    the updated migration. NoValidHost."""
     refusing: set[str] = set()
     while True:
         if migration.dest_host is None:
@@ -102,11 +102,11 @@ def find_host(job: Job, migration: Migration, spec: Spec) -> Migration:
 
 
 def claim(job: Job, migration: Migration, spec: Spec) -> Migration:
-    """Find a host and claim an allocation there; the migration with it."""
+    """Find a host and claim an allocation there; returns the updated migration."""
     found: dict[str, Any] = {}
 
     def keep(connection: sa.Connection, host: HostState) -> None:
-        # The server may have been deleted meanwhile, and nobody would give back what is claimed now.
+        # If the server was deleted meanwhile, nobody would release what is claimed now.
         job.write(connection)
         found.update(destination(host), updated_at=job.clock())
         server_migrations.change(connection, migration.id, found)
@@ -117,7 +117,7 @@ def claim(job: Job, migration: Migration, spec: Spec) -> Migration:
 
 
 def give_back(job: Job, migration: Migration, host: str) -> Migration:
-    """Placement did not take the claim on that host; the migration without it."""
+    """Release the claim on that host, because Placement refused it; returns the updated migration."""
     nowhere: dict[str, Any] = dict.fromkeys(('dest_host', 'dest_node', 'dest_ip'))
     with job.store.write() as connection:
         allocations.leave(connection, job.server.uuid, [host])
@@ -127,12 +127,12 @@ def give_back(job: Job, migration: Migration, host: str) -> Migration:
 
 
 def destination(host: HostState) -> dict[str, Any]:
-    """The columns of a move that say where it goes."""
+    """The columns of a migration for its destination."""
     return {'dest_host': host.name, 'dest_node': host.node, 'dest_ip': host.host_ip}
 
 
 def end(job: Job, status: MigrationStatus) -> Migration:
-    """The move came to nothing: the server has its host, and no other."""
+    """Handle a failed migration: the server keeps its host, and holds no other."""
     migration = migration_of(job)
     with job.store.write() as connection:
         mark(job, connection, migration, status)
@@ -141,7 +141,7 @@ def end(job: Job, status: MigrationStatus) -> Migration:
 
 
 def undo(platform: Platform, task: Task, server: Server | None) -> None:
-    """Nobody goes on with the move. Deleting a server settles everything by itself."""
+    """Undo a migration that will not be continued. The deletion of a server cleans up everything by itself."""
     migration = platform.store.ask(server_migrations.get, task.arguments['migration_id'])
     if server is None or migration is None:
         return
@@ -157,7 +157,7 @@ def undo(platform: Platform, task: Task, server: Server | None) -> None:
 
 
 def follow(platform: Platform, server: Server, migration: Migration) -> None:
-    """Write down where the machine is, which is so whatever becomes of the server."""
+    """Record the location of the machine, which is true whatever happens to the server."""
     where = placement.on(platform, migration.dest_host, migration.dest_node)
     platform.store.tell(rows.update, server.uuid, where | {'updated_at': platform.clock()})
     for name, value in where.items():

@@ -1,4 +1,4 @@
-"""The hosts on which a server has an allocation: where its machine is, and where its ports and volumes are used."""
+"""The hosts on which a server has an allocation: where its machine is, and where its ports and volumes are in use."""
 
 import contextlib
 import logging
@@ -31,15 +31,15 @@ def at(server: Server, host: str | None) -> Server:
 
 
 def on(platform: Platform, host: str | None, node: str | None) -> dict[str, Any]:
-    """The columns of a server that say where it is."""
+    """The columns of a server for its location."""
     with platform.store.read() as connection:
         zone = aggregates.zones(connection, [host or '']).get(host or '', platform.conf.default_availability_zone)
         return {'host': host, 'node': node, 'availability_zone': zone}
 
 
 def clear(job: Job, host: str | None) -> None:
-    """Before the server's machine is made on a host: what is there of it goes, such as what was to go while that host
-    was down. It must be known to be gone, so a host that is down is waited for."""
+    """Remove leftovers of the server's machine before it is created on a host, such as one that should have been
+    removed while the host was down. Removal must be certain, so a host that is down is waited for."""
     try:
         job.driver.destroy(at(job.server, host))
     except HostDown:
@@ -47,8 +47,8 @@ def clear(job: Job, host: str | None) -> None:
 
 
 def remove_machine(driver: Hypervisor, server: Server) -> None:
-    """Destroy it. On a host that is down it is as good as gone: it goes when that is back, or before one is made there
-    once more."""
+    """Destroy the machine. On a host that is down, it counts as removed: it is destroyed when the host is back, or
+    before one is created there again."""
     try:
         driver.destroy(server)
     except HostDown:
@@ -56,19 +56,19 @@ def remove_machine(driver: Hypervisor, server: Server) -> None:
 
 
 def remove_stray(platform: Platform, server: Server, host: str | None, newest: int) -> None:
-    """Destroy what is left of it on a host, unless somebody has begun something with it since that claim: Outdated."""
+    """Destroy leftovers of the server on a host, unless another task has used it since that claim: Outdated."""
     platform.hypervisor.during(at_once, newest).destroy(at(server, host))
 
 
 def remove_machines(platform: Platform, server: Server, *, keep: str | None = None) -> None:
-    """Destroy the server's machine on every host on which it has an allocation, but for one."""
+    """Destroy the server's machine on every host with an allocation, except one."""
     held = platform.store.ask(allocations.hosts_of, server.uuid)
     for host in sorted((held | {server.host}) - {keep, None}, key=str):
         remove_machine(platform.hypervisor, at(server, host))
 
 
 def leave_others(platform: Platform, server: Server) -> None:
-    """Give back the allocations on other hosts than the server's own, and of that one what its flavor does not need."""
+    """Release the allocations on hosts other than the server's own, and shrink that one to its flavor."""
     remove_machines(platform, server, keep=server.host)
     others = platform.store.ask(allocations.hosts_of, server.uuid) - {server.host}
     ports.leave_hosts(platform.networks, server, others)
@@ -78,7 +78,7 @@ def leave_others(platform: Platform, server: Server) -> None:
 
 
 def leave_stray(job: Job, hosts: Collection[str]) -> None:
-    """Give back what the server has on hosts on which it has no business."""
+    """Release what the server has on hosts where it does not belong."""
     for host in hosts:
         remove_machine(job.driver, at(job.server, host))
     if hosts:
@@ -86,7 +86,7 @@ def leave_stray(job: Job, hosts: Collection[str]) -> None:
 
 
 def shrink(connection: sa.Connection, server: Server) -> None:
-    """Hold of the server's host what its flavor needs."""
+    """Reduce the allocation on the server's host to what its flavor needs."""
     if server.host is not None:
         devices = rows.block_devices_of(connection, [server.uuid])
         needs = needs_of(server.flavor, on_volume=is_volume_backed(server, devices))
@@ -94,23 +94,23 @@ def shrink(connection: sa.Connection, server: Server) -> None:
 
 
 def connect(job: Job) -> None:
-    """Use the server's ports from its host, and write down how the network service describes them now."""
+    """Bind the server's ports on its host, and record how the network service describes them now."""
     bind(job.platform, job.elevated, job.server, job.server.host)
     ports.describe(job, job.server.network_info)
 
 
 def leave(job: Job) -> None:
-    """The server has no machine any more; its ports and volumes stay its own and are used from nowhere."""
+    """Remove the server's machine; its ports and volumes stay its own, but are not in use on any host."""
     remove_machines(job.platform, job.server)
     let_go(job)
 
 
 def let_go(job: Job) -> None:
-    """No host uses the server's ports and volumes, which stay its own."""
+    """Disconnect the server's ports and volumes from its host; they stay its own."""
     networks, server_id = job.platform.networks, job.server.uuid
     for entry in job.server.network_info:
         port_id = ports.port_of(networks, job.elevated, server_id, entry)
-        # What others took from it meanwhile is not its own to leave.
+        # Others may have taken it from the server meanwhile.
         with contextlib.suppress(PortNotFound, PortInUse):
             if port_id is not None:
                 networks.bind_port(job.elevated, port_id, server_id=server_id, host=None)
@@ -118,5 +118,5 @@ def let_go(job: Job) -> None:
 
 
 def bind(platform: Platform, context: Context, server: Server, host: str | None) -> None:
-    """Tell the network service from which host the server uses its ports."""
+    """Tell the network service on which host the server uses its ports."""
     ports.bind(platform, context, at(server, host), [entry['port_id'] for entry in server.network_info])

@@ -1,4 +1,4 @@
-"""Waiting until the network service says that what a server was plugged into is there."""
+"""Waits until the network service reports that the ports of a server are connected."""
 
 import logging
 from collections.abc import Callable, Collection, Sequence
@@ -13,20 +13,20 @@ ACTIVE = 'ACTIVE'
 FAILED = 'failed'
 STEP, STEP_THERE = 'plugging', 'plugging there'
 LOOK_AGAIN_SECONDS = 15
-"""After which the network service is asked again, should its event be lost."""
+"""How often the network service is polled, in case its event is lost."""
 
 
 def wait(job: Job) -> None:
-    """Go on when all ports of the server are connected: NotYet, until an event hastens the task or the time is over.
+    """Return when all ports of the server are connected: NotYet, until an event hastens the task or the time is over.
 
-    PortNotPlugged then, or nothing where that is not fatal."""
+    Then PortNotPlugged, or nothing if that is not fatal."""
     if not all(entry.get('status') == ACTIVE for entry in job.server.network_info):
         be_patient(job, STEP, lambda: unplugged(job))
 
 
 def wait_there(job: Job, port_ids: Collection[str]) -> None:
-    """The same for ports that are to be connected on the host that the server is going to, before it goes. Of that only
-    an event tells: the status of a port is that on the host where it is used."""
+    """The same for ports that are to be connected on the host that the server is moving to, before it moves. Only an
+    event reports that: the status of a port is the one on the host where it is in use."""
     if not job.platform.conf.compute.live_migration_wait_for_vif_plug:
         return
 
@@ -42,7 +42,7 @@ def wait_there(job: Job, port_ids: Collection[str]) -> None:
 
 
 def be_patient(job: Job, step: str, waiting: Callable[[], Sequence[str]]) -> None:
-    """NotYet while there are ports that wait, but not for ever."""
+    """NotYet while there are ports that wait, until the time limit."""
     timeout = job.platform.conf.vif_plugging_timeout
     down = waiting() if timeout else ()
     if not down:
@@ -56,7 +56,7 @@ def be_patient(job: Job, step: str, waiting: Callable[[], Sequence[str]]) -> Non
 
 
 def unplugged(job: Job) -> list[str]:
-    """The ports of the server that wait to be connected: not those that somebody switched off."""
+    """The ports of the server that wait to be connected, without those that are administratively down."""
     known = {entry['port_id'] for entry in job.server.network_info}
     found = job.platform.networks.ports(job.elevated, server_ids=[job.server.uuid])
     waiting = (port for port in found if port.id in known and port.admin_state_up and port.status != ACTIVE)

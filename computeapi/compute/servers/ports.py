@@ -1,6 +1,7 @@
-"""The ports of servers: chosen, made, bound, given back, and what the servers know of them (`network_info`).
+"""The ports of servers: selection, creation, binding, release, and what servers know of them (`network_info`).
 
-An entry of network_info is what db.servers says; one whose port is still to be made has no port_id and no mac_address.
+db.servers describes the entries of network_info; an entry whose port does not exist yet has no port_id and no
+mac_address.
 """
 
 import contextlib
@@ -33,17 +34,17 @@ UNPLUG = beside('unplug')
 
 
 class Addresses:
-    """Brings the network_info of servers up to date."""
+    """Keeps the network_info of servers up to date."""
 
     def __init__(self, platform: Platform):
         self.store, self.networks = platform.store, platform.networks
         self.tasks, self.clock = platform.tasks, platform.clock
 
     def refresh(self, context: Context, server_ids: Collection[str]) -> None:
-        """Read the ports of these servers again. Interfaces whose ports are gone are forgotten and unplugged.
+        """Read the ports of these servers again. Interfaces whose ports are gone are removed and unplugged.
 
-        A server that somebody changes at the same moment is looked at again, so that neither change is lost; a new one
-        when it has been booted, for its ports may have been described before they changed.
+        A server that changes at the same time is read again, so that neither change is lost. A new server is refreshed
+        again after it has booted, because its ports may have been described before they changed.
         """
         ids = sorted(server_ids)
         for start in range(0, len(ids), AT_ONCE):
@@ -57,9 +58,9 @@ class Addresses:
         LOG.warning('The addresses of servers %s are not up to date, because they keep changing', ', '.join(server_ids))
 
     def _try(self, context: Context, server_ids: Collection[str]) -> set[str]:
-        """The servers that changed in the meantime."""
+        """Refresh once; returns the servers that changed in the meantime."""
         found = self.store.ask(rows.alive, server_ids)
-        # Who makes ports describes them when they are there.
+        # The creation of ports describes them once they exist.
         settled = [server for server in found if not are_planned(server.network_info)]
         self._put_off(context, [server.uuid for server in found if is_connecting(server)])
         ids = [server.uuid for server in settled]
@@ -72,7 +73,7 @@ class Addresses:
         return {server.uuid for server, entries in current if not self._keep(context, server, entries)}
 
     def _put_off(self, context: Context, server_ids: Sequence[str]) -> None:
-        """Let a worker refresh these servers when it has done what they are at."""
+        """Let a worker refresh these servers after their current work."""
         if server_ids:
             with self.store.write() as connection:
                 for server_id in server_ids:
@@ -80,7 +81,7 @@ class Addresses:
             self.tasks.wake()
 
     def _keep(self, context: Context, server: Server, entries: Sequence[Entry]) -> bool:
-        """Write the entries down, unless the server changed since it was read; whether it did not."""
+        """Store the entries, unless the server changed since it was read; returns whether they are up to date."""
         if entries == server.network_info:
             return True
         kept = {entry['port_id'] for entry in entries}
@@ -101,7 +102,7 @@ class Addresses:
 
 
 def planned(item: Entry, key: str) -> dict[str, Any]:
-    """An entry for what was asked for; key: by which a step that is run again finds the port that it made."""
+    """An entry for a requested interface; a step that runs again finds the port that it created by *key*."""
     return {
         'port_id': item.get('port_id'),
         'key': key,
@@ -116,12 +117,12 @@ def planned(item: Entry, key: str) -> dict[str, Any]:
 
 
 def are_planned(entries: Iterable[Entry]) -> bool:
-    """Whether some of the ports are still to be made."""
+    """Whether some of the ports do not exist yet."""
     return any(entry['mac_address'] is None for entry in entries)
 
 
 def is_connecting(server: Server) -> bool:
-    """Whether this is a new server that gets its ports."""
+    """Whether this is a new server whose ports are being created."""
     return server.vm_state == VMState.BUILDING and are_planned(server.network_info)
 
 
@@ -138,16 +139,16 @@ def held(networks: Networks, context: Context, server: Server) -> list[Port]:
 
 
 def belongs(port: Port, server: Server) -> bool:
-    """Whether the port is the server's, as those of its project are that say so, and what compute was given for it.
+    """Whether the port belongs to the server: it names the server, and is of its project or was given to compute.
 
-    Any project can say of its ports that they are on the server of another one, and means no good by it.
+    Naming the server is not enough: any project can do so on its own ports, with bad intent.
     """
     known = port.project_id == server.project_id or port.id in {entry['port_id'] for entry in server.network_info}
     return known and port.device_id == server.uuid
 
 
 def port_of(networks: Networks, context: Context, server_id: str, entry: Entry) -> str | None:
-    """The port of the entry, also one that was made though nobody came to say so."""
+    """The port of the entry, even if it was created but not recorded."""
     if entry['port_id'] is None:
         return next((port.id for port in networks.ports(context, server_ids=[server_id], key=entry['key'])), None)
     port_id: str = entry['port_id']
@@ -155,7 +156,7 @@ def port_of(networks: Networks, context: Context, server_id: str, entry: Entry) 
 
 
 def updated(entries: Sequence[Entry], ports: Mapping[str, Port], names: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The entries as their ports are, less those whose ports are gone."""
+    """The entries in the state of their ports, without those whose ports are gone."""
     return [_entry(entry, ports[entry['port_id']], names) for entry in entries if entry['port_id'] in ports]
 
 
@@ -165,7 +166,7 @@ def group_names(networks: Networks, context: Context, ports: Iterable[Port]) -> 
 
 
 def _entry(entry: Entry, port: Port, group_names: Mapping[str, str]) -> dict[str, Any]:
-    # A port may have several addresses; a floating one leads to the first.
+    # A port may have several addresses; its floating IP is shown with the first.
     addresses = [
         {
             'address': fixed['ip_address'],
@@ -190,7 +191,7 @@ def _entry(entry: Entry, port: Port, group_names: Mapping[str, str]) -> dict[str
 
 
 def replace(connection: sa.Connection, server_id: str, port_id: str, entries: Sequence[Entry], now: datetime) -> None:
-    """Put these entries of network_info in the index of that of the port, whatever else happens to the others."""
+    """Replace the entry of that port in network_info by these entries, whatever happens to the others."""
     server = rows.get(connection, server_id, lock=True)
     if server is not None:
         others = [entry for entry in server.network_info if entry['port_id'] != port_id]
@@ -198,7 +199,7 @@ def replace(connection: sa.Connection, server_id: str, port_id: str, entries: Se
 
 
 def follow(connection: sa.Connection, server_id: str, before: Sequence[Entry], after: Sequence[Entry]) -> None:
-    """Let network_info say *after* where it said *before*, whatever it says besides."""
+    """Replace the entries *before* by *after* in network_info, and keep any others."""
     server = rows.get(connection, server_id, lock=True)
     if server is not None:
         current = {_name(entry): entry for entry in after}
@@ -209,7 +210,7 @@ def follow(connection: sa.Connection, server_id: str, before: Sequence[Entry], a
 
 
 def _name(entry: Entry) -> str:
-    """What tells an interface of the server from the others, whether its port is made or not."""
+    """Identifies an interface of the server, whether its port exists or not."""
     name: str = entry.get('key') or entry['port_id']
     return name
 
@@ -219,21 +220,21 @@ def _name(entry: Entry) -> str:
 
 @REFRESH.work
 def refresh_addresses(job: Job) -> None:
-    """Whoever changed what leads to the server did not come to the end of it."""
+    """Finish a refresh after a change of the server's addresses that was interrupted."""
     Addresses(job.platform).refresh(job.elevated, [job.server.uuid])
     job.end()
 
 
 @UNPLUG.work
 def unplug(job: Job) -> None:
-    """Interfaces whose ports are gone leave the machine."""
+    """Unplug interfaces whose ports are gone from the machine."""
     if job.server.host is not None:
         job.driver.unplug(job.server, job.arguments['interfaces'])
     job.end()
 
 
 def plan(job: Job) -> list[dict[str, Any]]:
-    """The interfaces that the server was asked for, as entries of network_info without their addresses."""
+    """The requested interfaces of the server, as entries of network_info without addresses."""
     wanted = job.arguments.get('networks')
     if wanted == 'none':
         return []
@@ -245,34 +246,34 @@ def plan(job: Job) -> list[dict[str, Any]]:
 
 
 def asks_to_plan(job: Job) -> bool:
-    """Whether the network service is asked for something by `plan`."""
+    """Whether `plan` calls the network service."""
     return job.arguments.get('networks') == 'auto' or bool(outside(job))
 
 
 def outside(job: Job) -> list[str]:
-    """The networks that led to the outside when the server was asked for by somebody who may not use such."""
+    """The external networks in the request for the server, if the caller may not use such networks."""
     wanted = job.arguments.get('networks')
     if job.arguments.get('external_networks', True) or isinstance(wanted, str):
         return []
-    # A task of an older release does not tell.
+    # A task of an older release does not have this fact.
     return [item['network_id'] for item in wanted or () if not item.get('port_id') and item.get('is_outside', True)]
 
 
 def refuse_external(job: Job, network_ids: Sequence[str]) -> None:
-    """Forbidden for a network to the outside that is not shared; its owner let others route to it, not live on it."""
+    """Forbidden for an external network that is not shared: its owner allows routing to it, not servers on it."""
     for network in job.platform.networks.networks(job.elevated, network_ids):
         if network.is_outside:
             raise Forbidden(f'It is not allowed to create an interface on external network {network.id}')
 
 
 def automatic(job: Job) -> Network:
-    """The only network there is to choose, or the one that is made for projects without any."""
+    """The only available network, or the one that is created for projects without any."""
     available = job.platform.networks.networks(job.context)
     return available[0] if len(available) == 1 else job.platform.networks.auto_network(job.context)
 
 
 def connect(job: Job, entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """Make or bind the port of each entry, on the server's host; the entries as the network service describes them."""
+    """Create or bind the port of each entry on the server's host; returns the entries as they are then."""
     ports = [connected(job, entry) for entry in entries]
     names = group_names(job.platform.networks, job.elevated, ports)
     return [_entry(entry, port, names) for entry, port in zip(entries, ports, strict=True)]
@@ -280,7 +281,7 @@ def connect(job: Job, entries: Sequence[Entry]) -> list[dict[str, Any]]:
 
 def connected(job: Job, entry: Entry) -> Port:
     made = make(job, entry) if entry['created'] else None
-    # One that was made before may have been for a host that failed.
+    # A port from an earlier run may be bound on a host that failed.
     if made is not None and made.host == job.server.host:
         return made
     (bound,) = bind(job.platform, job.elevated, job.server, [made.id if made is not None else entry['port_id']])
@@ -306,7 +307,7 @@ def make(job: Job, entry: Entry) -> Port:
 
 
 def bind(platform: Platform, context: Context, server: Server, port_ids: Iterable[str]) -> list[Port]:
-    """Give these ports to the server, on its host."""
+    """Bind these ports to the server, on its host."""
     chosen = providers(platform, server, server.host)
     return [
         platform.networks.bind_port(
@@ -323,28 +324,28 @@ def bind(platform: Platform, context: Context, server: Server, port_ids: Iterabl
 
 
 def providers(platform: Platform, server: Server, host: str | None) -> dict[str, Allocation]:
-    """By port of the server that asks for something, who gives it on that host."""
+    """By port of the server with a resource request, the provider on that host."""
     held = platform.store.ask(allocations.held_for_ports, server.uuid, host) if platform.mirror is not None else {}
     return {port_id: each['allocation'] for port_id, each in held.items()}
 
 
 def prepare(job: Job, host: str) -> list[str]:
-    """Let the ports be ready on a host that the server is going to while it runs; those that the network service will
-    say are connected there."""
+    """Prepare the ports on the host that the running server moves to; returns those for which the network service will
+    report that they are connected there."""
     chosen, add = providers(job.platform, job.server, host), job.platform.networks.add_binding
     ids = [entry['port_id'] for entry in job.server.network_info]
     return [port_id for port_id in ids if add(job.elevated, port_id, host, allocation=chosen.get(port_id))]
 
 
 def switch(job: Job, host: str) -> None:
-    """The server has come to this host; what was not made ready there is bound in the common way."""
+    """The server has moved to this host; ports that were not prepared there are bound in the usual way."""
     for entry in job.server.network_info:
         with contextlib.suppress(NotFound):
             job.platform.networks.activate_binding(job.elevated, entry['port_id'], host)
 
 
 def leave_hosts(networks: Networks, server: Server, hosts: Collection[str]) -> None:
-    """The ports are not for these hosts, on which the server is not."""
+    """Delete the bindings on these hosts, on which the server is not."""
     context = Context(user_id=server.user_id, project_id=server.project_id).elevated()
     for entry in server.network_info if hosts else ():
         for host in sorted(hosts):
@@ -352,7 +353,7 @@ def leave_hosts(networks: Networks, server: Server, hosts: Collection[str]) -> N
 
 
 def disconnect(networks: Networks, context: Context, server: Server) -> None:
-    """Delete the ports that compute made for the server; leave those that were given to it."""
+    """Delete the ports that compute created for the server, and release those that were given to it."""
     given = {entry['port_id'] for entry in server.network_info if not entry['created']}
     for port_id in sorted(port.id for port in held(networks, context, server)):
         if port_id in given:
@@ -362,10 +363,10 @@ def disconnect(networks: Networks, context: Context, server: Server) -> None:
 
 
 def describe(job: Job, entries: Sequence[Entry]) -> None:
-    """Write down how the network service describes the server's ports now."""
+    """Record how the network service describes the server's ports now."""
     found = described(job.platform.networks, job.elevated, job.server.uuid, entries) if entries else []
     job.save(network_info=found)
-    # What changed between the look and the note would stay unknown.
+    # A change between reading and recording would otherwise go unnoticed.
     if not found or described(job.platform.networks, job.elevated, job.server.uuid, found) == found:
         return
     Addresses(job.platform).refresh(job.elevated, [job.server.uuid])
@@ -374,7 +375,7 @@ def describe(job: Job, entries: Sequence[Entry]) -> None:
 
 
 def take_away(networks: Networks, context: Context, server_id: str, entry: Entry) -> None:
-    """Delete the port if compute made it, else leave it to its owner; nothing if the server does not hold it."""
+    """Delete the port if compute created it, else release it; nothing if the server does not hold it."""
     port_id = port_of(networks, context, server_id, entry)
     if port_id is None or port_id not in {port.id for port in networks.ports(context, server_ids=[server_id])}:
         return

@@ -1,4 +1,4 @@
-"""Whether and how a server runs: start, stop, reboot, pause, suspend, crash dumps."""
+"""Power and run states of a server: start, stop, reboot, pause, suspend, crash dumps."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from computeapi.states import TaskState, VMState
 
 
 def not_switched(job: Job, error: Exception) -> None:
-    """A server whose shares are in error is so too, and they can be detached; any other is what it was."""
+    """A server with shares in error is in error, too, so that they can be detached; any other keeps its state."""
     (into_error if shares.are_broken(job) else unchanged)(job, error)
 
 
@@ -18,7 +18,7 @@ START = Transition('start', during=TaskState.POWERING_ON, allowed={VMState.STOPP
 STOP = Transition(
     'stop', during=TaskState.POWERING_OFF, allowed={VMState.ACTIVE, VMState.ERROR}, hosted=True, failed=not_switched
 )
-# What follows when the power of a machine changed from outside; also a lock does not undo it.
+# The transitions after the power of a machine changed from outside; a lock does not prevent them.
 POWERED_ON = Transition(
     'start',
     kind='powered_on',
@@ -37,7 +37,7 @@ POWERED_OFF = Transition(
     hosted=True,
     failed=not_switched,
 )
-# What follows when a machine is found to be otherwise than its server.
+# The transitions after a machine is found in another power state than its server.
 PAUSED_IS_OFF = replace(POWERED_OFF, kind='paused_is_off', allowed={VMState.PAUSED})
 STOPPED_IS_ON = replace(POWERED_OFF, kind='stopped_is_on', allowed={VMState.STOPPED})
 
@@ -67,7 +67,7 @@ def stop(job: Job) -> None:
 
 
 def down(job: Job, error: Exception) -> None:
-    """A server that still runs is none the worse."""
+    """A server that still runs keeps its state."""
     (unchanged if job.power() == PowerState.RUNNING else into_error)(job, error)
 
 

@@ -1,5 +1,5 @@
-"""Servers whose machines are otherwise than they should be are found now and then, for nobody tells of it: a guest
-switched itself off or broke down, or somebody started it on its host."""
+"""Periodically finds servers whose machines are in an unexpected power state, which nothing else reports: the guest
+shut down or crashed, or somebody started it on its host."""
 
 import logging
 from collections.abc import Callable
@@ -23,7 +23,7 @@ ON = (PowerState.RUNNING, PowerState.PAUSED)
 
 
 class Stray(NamedTuple):
-    """What the machine of a server must not be, and what follows where it is."""
+    """The power states that the machine of a server must not have, and the transition that follows if it does."""
 
     power: tuple[PowerState, ...]
     follows: Transition
@@ -34,18 +34,18 @@ STRAYS = {
     VMState.PAUSED: Stray(OFF, PAUSED_IS_OFF),
     VMState.STOPPED: Stray(ON, STOPPED_IS_ON),
 }
-"""By the state of a server."""
+"""By vm_state of the server."""
 
 
 class PowerStates:
-    """Looks at the servers by turns, some at a time; then it begins anew."""
+    """Checks the servers in batches, and starts over after the last one."""
 
     def __init__(self, changes: Changes, at_once: int = AT_ONCE):
         self.changes, self.platform, self.at_once = changes, changes.platform, at_once
         self.last = ''
 
     def take_turn(self, is_mine: Callable[[], bool]) -> None:
-        """Look at the next servers, if it is for this process to do."""
+        """Check the next servers, if this process is the one that does so for all."""
         if not is_mine():
             return
         server_ids = self.platform.store.ask(rows.on_hosts, self.last, self.at_once)
@@ -63,7 +63,7 @@ class PowerStates:
             return None
 
     def _follow(self, server: Server, transition: Transition) -> None:
-        """A server on which somebody works by now is left to that one."""
+        """Begin the transition, unless something else has begun for the server meanwhile."""
         try:
             self.changes.begin(NOBODY, server, transition)
         except (Conflict, ServerNotFound):

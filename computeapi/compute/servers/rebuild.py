@@ -1,4 +1,4 @@
-"""Rebuilding a server: it stays the one it was, on the same host with the same addresses, with a new root disk."""
+"""Rebuilding a server: it keeps its identity, host and addresses, and gets a new root disk."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,12 +24,12 @@ from computeapi.db.servers import BlockDevice, Server
 from computeapi.errors import Error, ImageNotFound, Invalid, KeypairNotFound, VolumeNotFound
 from computeapi.states import REBUILD_STEPS, TaskState, VMState
 
-# The status of a volume that an image is being written over, and the argument of a task that began it.
+# The status of a volume that an image is being written to, and the argument of a task that started the write.
 WRITING, BEGUN_TO_WRITE = 'downloading', 'writing'
 
 
 def not_rebuilt(job: Job, error: Exception) -> None:
-    """The server is in ERROR; as long as its machine was not touched, it is of the image that the machine is of."""
+    """The server is in ERROR; as long as its machine was not touched, it keeps the image of that machine."""
     former = job.arguments['former'] if job.server.task_state == TaskState.REBUILDING else {}
     job.fail(error, vm_state=VMState.ERROR, power_state=job.power(), **former)
 
@@ -46,10 +46,10 @@ REBUILD = Transition(
 
 @dataclass(frozen=True)
 class RebuildRequest:
-    """What a client may ask of a rebuild.
+    """What a client may request for a rebuild.
 
-    changes: new values of columns of the server; a key_name of None takes the key away.
-    even_on_volume: whether a root disk that is a volume is written over, too; it keeps its image otherwise.
+    changes: new values of columns of the server; a key_name of None removes the key.
+    even_on_volume: whether a root disk that is a volume is overwritten, too; otherwise it keeps its image.
     """
 
     image_id: str
@@ -69,7 +69,7 @@ class Rebuilds:
         self.images, self.volumes = changes.platform.images, changes.platform.volumes
 
     def rebuild(self, context: Context, server: Server, request: RebuildRequest) -> None:
-        """Begin to; *server* shows what it is from now on."""
+        """Begin a rebuild; *server* shows the new values from now on."""
         check(context, server, REBUILD)
         if server.host is None:
             raise not_ready(server)
@@ -89,7 +89,7 @@ class Rebuilds:
         for name, value in ({'task_state': REBUILD.during} | values).items():
             setattr(server, name, value)
 
-    # ------------------------------------------------------------ is it possible?
+    # ------------------------------------------------------------ checks
 
     def check_limits(self, context: Context, request: RebuildRequest) -> None:
         metadata = request.changes.get('metadata', {})
@@ -113,7 +113,7 @@ class Rebuilds:
     def check_source(
         self, context: Context, server: Server, source: Source, root: BlockDevice | None, request: RebuildRequest
     ) -> None:
-        """The image fits the server and its root disk, which may have to keep the image that it is made from."""
+        """Check that the image fits the server and its root disk, which may have to keep its current image."""
         if root is not None:
             self.check_volume(context, root, request)
         flavor = Flavor(**server.flavor, created_at=server.created_at, updated_at=None)
@@ -130,18 +130,18 @@ class Rebuilds:
             )
 
     def image_of(self, context: Context, volume_id: str) -> str | None:
-        """The image that a volume was made from."""
+        """The image that a volume was created from."""
         try:
             return self.volumes.get(context, volume_id).image_metadata.get('image_id')
         except VolumeNotFound:
             raise boot.unusable('volume', volume_id) from None
 
-    # ------------------------------------------------------------ what changes
+    # ------------------------------------------------------------ changes
 
     def values(
         self, server: Server, source: Source, root: BlockDevice | None, request: RebuildRequest
     ) -> dict[str, Any]:
-        """The columns that get new values. A server on a volume has no image of its own, then or now."""
+        """The columns with new values. A server on a volume has no image of its own, before or after."""
         return {
             **request.changes,
             **self.certificates(request),
@@ -155,14 +155,14 @@ class Rebuilds:
         }
 
     def certificates(self, request: RebuildRequest) -> dict[str, Any]:
-        """Those that are trusted from now on, if the request says something of them."""
+        """The certificates that are trusted from now on, if the request sets them."""
         if 'trusted_image_certificates' not in request.changes:
             return {}
         trusted = request.changes['trusted_image_certificates'] or self.images.trusted_certificates
         return {'trusted_image_certificates': [*trusted] or None}
 
     def key(self, server: Server, request: RebuildRequest) -> dict[str, Any]:
-        """The public key that belongs to a new key name: one of the server's user, whoever asks."""
+        """The public key for a new key name: always a key of the server's user, whoever the caller is."""
         name = request.changes.get('key_name')
         if name is None:
             return {'public_key': None} if 'key_name' in request.changes else {}
@@ -173,7 +173,7 @@ class Rebuilds:
 
 
 def former(server: Server, values: Mapping[str, Any]) -> dict[str, Any]:
-    """What the server was made from, if that changes: what it goes back to when its host cannot run the new image."""
+    """What the server was created from, if that changes; it is restored if the host cannot run the new image."""
     names = ('image_id', 'image_properties', 'kernel_id', 'ramdisk_id')
     facts = {name: getattr(server, name) for name in names}
     return {} if all(values[name] == fact for name, fact in facts.items()) else facts
@@ -184,7 +184,7 @@ def former(server: Server, values: Mapping[str, Any]) -> dict[str, Any]:
 
 @REBUILD.work
 def rebuild(job: Job) -> None:
-    """Another machine under the same name, with a new root disk. One that was switched off is so in the end."""
+    """Create another machine under the same name, with a new root disk. A stopped server ends up stopped."""
     stopped = job.server.vm_state == VMState.STOPPED
     if job.server.task_state == TaskState.REBUILDING:
         with job.event('rebuild_server', job.platform.conf.host):
@@ -206,7 +206,7 @@ def remove(job: Job) -> None:
 
 
 def check_possible(job: Job) -> None:
-    """Whether it can be done, while nothing is lost yet."""
+    """Check that the rebuild is possible, before anything is lost."""
     server = job.server
     if job.arguments['preserve_ephemeral']:
         require(job.driver, Capability.PRESERVE_EPHEMERAL, server.host)
@@ -217,7 +217,7 @@ def check_possible(job: Job) -> None:
 
 
 def renew_disk(job: Job) -> None:
-    """A root disk of the host is made from the image when the machine is; a volume has it written over it."""
+    """Renew the root disk. A local one is created with the machine; a volume gets the image written to it."""
     if job.server.task_state != TaskState.REBUILD_BLOCK_DEVICE_MAPPING:
         return
     image_id = job.arguments['image_id']
@@ -230,10 +230,10 @@ def renew_disk(job: Job) -> None:
 
 
 def write_over(job: Job, root: BlockDevice, image_id: str) -> None:
-    """Let block storage write the image over a volume that no host uses meanwhile; NotYet until that is done."""
+    """Let block storage write the image to a volume that no host uses meanwhile; NotYet until that is done."""
     volumes, conf, volume_id = job.platform.volumes, job.platform.conf, root.volume_id or ''
     volume = volumes.get(job.elevated, volume_id)
-    # A process may have died just after it had begun.
+    # A previous worker may have died just after it had started the write.
     if not job.arguments.get(BEGUN_TO_WRITE) and volume.status != WRITING:
         disks.release_host(job.platform, job.elevated, root)
         volumes.reimage(job.elevated, volume_id, image_id)

@@ -1,4 +1,4 @@
-"""Rescue: a server boots from another image, with its own disk beside it."""
+"""Rescue: a server boots from another image, with its own disk attached."""
 
 import contextlib
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ RESCUE = Transition(
 )
 UNRESCUE = Transition('unrescue', during=TaskState.UNRESCUING, allowed={VMState.RESCUED}, capability=Capability.RESCUE)
 
-# What says where the disk of the image is seen, which must not be where the server's own is.
+# The properties that place the disk of the image, which must differ from the server's own disk.
 NEEDED_ON_VOLUME = {'hw_rescue_bus', 'hw_rescue_device'}
 
 
@@ -35,7 +35,7 @@ class Rescues:
         self.images: Images = changes.platform.images
 
     def rescue(self, context: Context, server: Server, image_id: str | None, *, even_on_volume: bool) -> None:
-        """Boot from *image_id*, by default the image that the server was made from."""
+        """Boot from *image_id*, by default the image that the server was created from."""
         check(context, server, RESCUE)
         wanted = image_id or server.image_id
         properties = self.properties(context, wanted) if wanted else server.image_properties
@@ -47,7 +47,7 @@ class Rescues:
         self.changes.begin(context, server, RESCUE, {'image_id': wanted})
 
     def properties(self, context: Context, image_id: str) -> Mapping[str, Any]:
-        """Those of the image to boot from; Invalid for one that is not active, or that is made of volumes."""
+        """The properties of the image to boot from; Invalid if it is not active, or consists of volumes."""
         with contextlib.suppress(ImageNotFound):
             image = self.images.get(context, image_id)
             if image.status == 'active' and 'block_device_mapping' not in image.properties:

@@ -1,4 +1,4 @@
-"""Setting the state of a server by hand, and looking after what that leaves."""
+"""Setting the state of a server manually, and cleaning up afterwards."""
 
 from typing import Any
 
@@ -24,14 +24,14 @@ class Resets:
         self.changes = changes
 
     def reset(self, context: Context, server: Server, vm_state: VMState) -> None:
-        """Set the state; whatever is under way but a deletion is overtaken, and a worker looks after what it leaves."""
+        """Set the state. Work in progress is overtaken, except a deletion, and a worker cleans up after it."""
         now = self.changes.clock()
         with self.changes.store.write() as connection:
             current = rows.get(connection, server.uuid, lock=True)
             if current is None:
                 raise ServerNotFound(id=server.uuid)
             sizes = {name: current.flavor[name] for name in ('vcpus', 'memory_mb')}
-            # Who is being deleted goes on with that.
+            # A deletion in progress goes on.
             task_state = current.task_state if current.task_state in GOING else None
             values = {'vm_state': vm_state, 'task_state': task_state, 'updated_at': now}
             rows.update(connection, server.uuid, values | sizes)
@@ -48,8 +48,8 @@ class Resets:
 
 @RESET.work
 def reset(job: Job) -> None:
-    """What was overtaken is over by now, however far it came. The server keeps what it has of its host and of other
-    services; what it has not got, or not any more, is not said to be its own."""
+    """Clean up: work that was overtaken has ended by now, at whatever step. The server keeps what it has on its host
+    and in other services; what it does not have, or no longer has, is removed from its records."""
     server = job.server
     placement.leave_stray(job, set(job.arguments.get('stray', ())) - {server.host})
     if server.vm_state != VMState.RESIZED:
@@ -73,22 +73,22 @@ def reset(job: Job) -> None:
 
 
 def settle_volumes(job: Job) -> None:
-    """A volume is the server's if it is reserved for it, by one attachment."""
+    """A volume belongs to the server if it is reserved for it, by one attachment."""
     devices = [device for device in job.devices() if disks.is_volume(device)]
     if not devices:
         return
     held = job.platform.volumes.attachments(job.elevated, server_ids=[job.server.uuid])
     for device in devices:
-        # What came later is not overtaken: somebody is attaching it.
+        # A later disk is not overtaken: an attachment is in progress.
         if device.created_at <= job.task.created_at:
             own = [each.id for each in held if each.volume_id == device.volume_id]
             keep_or_forget(job, device, own)
 
 
 def keep_or_forget(job: Job, device: BlockDevice, attachments: list[str]) -> None:
-    """attachments: those by which the server holds the volume."""
+    """attachments: those with which the server holds the volume."""
     if not attachments:
-        # One that was made for the server and that it never got; what was its own, or is another's, may hold data.
+        # Remove a volume that was created for the server but never attached; any other may contain data.
         if device.delete_on_termination and device.attachment_id is None and device.source_type != 'volume':
             disks.remove(job, disks.volume_of(device))
         job.store.tell(rows.delete_block_device, device.uuid)
@@ -97,7 +97,7 @@ def keep_or_forget(job: Job, device: BlockDevice, attachments: list[str]) -> Non
 
 
 def lost_image(job: Job) -> dict[str, Any]:
-    """What becomes of the image that was made when the server was shelved."""
+    """The change of the server if its shelved image is gone."""
     image_id = job.server.shelved_image_id
     try:
         if image_id is not None:

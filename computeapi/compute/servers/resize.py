@@ -1,8 +1,8 @@
 """Resize and cold migration, with confirm and revert.
 
-A server that moves has allocations on both hosts until it is settled: the one on the new host is claimed before
-anything is moved, the one on the old host is given back last. A move that fails leaves the server on the host on which
-its machine is, and nothing elsewhere.
+A server that moves has allocations on both hosts until the migration is confirmed or reverted: the one on the new host
+is claimed before anything moves, the one on the old host is released last. A migration that fails leaves the server on
+the host of its machine, and nothing elsewhere.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ from computeapi.states import RESIZE_STEPS, MigrationStatus, TaskState, VMState
 
 
 def fail(job: Job, error: Exception) -> None:
-    """Where no host was found the server remains as it was; else it is in ERROR. Either way it counts as it is."""
+    """If no host was found, the server keeps its state; else it is in ERROR. Its usage is that of its flavor again."""
     migration = moves.end(job, MigrationStatus.ERROR)
     moved = migration.dest_host is not None
     if moved:
@@ -60,18 +60,18 @@ REVERT = Transition(
 )
 
 
-# What is counted of servers.
+# The columns that count against quotas.
 SIZES = ('vcpus', 'memory_mb')
 
 
 class Resizes:
-    """Errors: those of Changes; OverQuota; Invalid for a flavor or a host that will not do."""
+    """Errors: those of Changes; OverQuota; Invalid for an unusable flavor or host."""
 
     def __init__(self, changes: Changes, quotas: Quotas):
         self.changes, self.quotas, self.platform = changes, quotas, changes.platform
 
     def resize(self, context: Context, server: Server, flavor: Flavor, disk_config: str | None = None) -> None:
-        """To another flavor, on a host with room for it."""
+        """Resize to another flavor, on a host with room for it."""
         check(context, server, RESIZE)
         moves.check_reachable(self.platform, server, server.host)
         if flavor.disabled or flavor.flavorid == server.flavor['flavorid']:
@@ -83,7 +83,7 @@ class Resizes:
         self._begin(context, server, RESIZE, 'resize', new, values=values)
 
     def migrate(self, context: Context, server: Server, host: str | None) -> None:
-        """To another host, the named one if any."""
+        """Migrate to another host, the named one if any."""
         check(context, server, MIGRATE)
         moves.check_reachable(self.platform, server, server.host)
         moves.check_other_host(self.platform, server, host)
@@ -111,7 +111,7 @@ class Resizes:
         self.changes.tasks.wake()
 
     def _hold(self, connection: sa.Connection, server: Server, flavor: Mapping[str, Any]) -> dict[str, int]:
-        """On its way to another flavor a server counts with the larger of both sizes: its columns; OverQuota."""
+        """During a resize, a server counts with the larger of both sizes; returns these columns. OverQuota."""
         current = {name: getattr(server, name) for name in SIZES}
         more = {name: max(0, flavor[name] - size) for name, size in current.items()}
         if any(more.values()):
@@ -120,7 +120,7 @@ class Resizes:
         return {name: size + more[name] for name, size in current.items()}
 
     def confirm(self, context: Context, server: Server) -> None:
-        """The server stays where and what it is now."""
+        """Keep the server as it is now."""
         check(context, server, CONFIRM)
         migration = self.changes.store.ask(self._finished, server)
         moves.check_reachable(self.platform, server, migration.source_host)
@@ -131,7 +131,7 @@ class Resizes:
         self.changes.tasks.wake()
 
     def revert(self, context: Context, server: Server) -> None:
-        """The server goes back to what it was, if there is still quota for that."""
+        """Return the server to what it was, if there is still quota for that."""
         check(context, server, REVERT)
         with self.changes.store.write() as connection:
             server = locked(connection, context, server, REVERT)
@@ -157,14 +157,14 @@ class Resizes:
 
 
 def sizes(job: Job) -> dict[str, int]:
-    """What the server counts with when it is not on its way to another flavor."""
+    """The sizes that count for the server when it is not being resized."""
     return {name: job.server.flavor[name] for name in SIZES}
 
 
 @RESIZE.work
 @MIGRATE.work
 def resize(job: Job) -> None:
-    """To the flavor of the migration, on another host; the server then waits to be confirmed or reverted."""
+    """Move to the flavor of the migration, on another host; the server then waits to be confirmed or reverted."""
     migration = moves.migration_of(job)
     if migration.dest_host is None:
         here = job.platform.conf.host
@@ -187,7 +187,7 @@ def resize(job: Job) -> None:
 
 
 def prepare(job: Job, migration: Migration) -> Migration:
-    """Find a host, claim an allocation there, and write it down."""
+    """Find a host, claim an allocation there, and record it."""
     flavor = migration.new_flavor or job.server.flavor
     needs = needs_of(flavor, on_volume=job.on_volume)
     same_host = job.platform.conf.allow_resize_to_same_host and migration.migration_type == 'resize'
@@ -204,7 +204,7 @@ def prepare(job: Job, migration: Migration) -> Migration:
 
 
 def step(job: Job, migration: Migration, before: TaskState, after: TaskState, status: MigrationStatus) -> None:
-    """From one task_state to the next, once."""
+    """Go from one task_state to the next, once."""
     if job.server.task_state == before:
         with job.store.write() as connection:
             job.write(connection, task_state=after)
@@ -226,7 +226,7 @@ def arrive(job: Job, migration: Migration) -> None:
 
 
 def wait(job: Job, migration: Migration) -> None:
-    """For the owner's word, but not for ever where that is so configured."""
+    """Wait for the owner to confirm or revert, with a time limit if one is configured."""
     now, window = job.clock(), job.platform.conf.resize_confirm_window
     with job.store.write() as connection:
         moves.mark(job, connection, migration, MigrationStatus.FINISHED)
@@ -246,7 +246,7 @@ def wait(job: Job, migration: Migration) -> None:
 
 @AUTO_CONFIRM.work
 def auto_confirm(job: Job) -> None:
-    """Nobody said anything in time: confirm, unless the move is settled or another one is waiting."""
+    """Confirm after the time limit, unless the migration is settled or another one is waiting."""
     migration = moves.migration_of(job)
     confirming = {'status': MigrationStatus.CONFIRMING, 'updated_at': job.clock()}
     waiting = job.store.tell(server_migrations.change, migration.id, confirming, server_migrations.MOVED)
@@ -257,7 +257,7 @@ def auto_confirm(job: Job) -> None:
 
 @CONFIRM.work
 def confirm(job: Job) -> None:
-    """The allocation on the old host is given up."""
+    """Release the allocation on the old host."""
     migration, server = moves.migration_of(job), job.server
     if server.vm_state != VMState.RESIZED:
         raise Superseded()
@@ -272,7 +272,7 @@ def confirm(job: Job) -> None:
 
 @REVERT.work
 def revert(job: Job) -> None:
-    """Back to the old host and the old flavor."""
+    """Return to the old host and the old flavor."""
     migration = moves.migration_of(job)
     running = migration.old_vm_state == VMState.ACTIVE
     with job.event('compute_revert_resize'):
@@ -297,7 +297,7 @@ def revert(job: Job) -> None:
 
 
 def return_home(job: Job, migration: Migration) -> None:
-    """From here on the server is what and where it was before it was resized."""
+    """Restore the location and the size; from here on, the server is as before the resize."""
     where = placement.on(job.platform, migration.source_host, migration.source_node)
     flavor = migration.old_flavor or job.server.flavor
     counts = {name: flavor[name] for name in (*SIZES, 'root_gb', 'ephemeral_gb')}

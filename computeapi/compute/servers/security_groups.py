@@ -1,4 +1,4 @@
-"""The security groups of a server: those of its ports."""
+"""The security groups of a server, i.e. those of its ports."""
 
 from collections.abc import Sequence
 
@@ -12,21 +12,21 @@ from computeapi.errors import Invalid, SecurityGroupNotFound
 
 
 class ServerSecurityGroupManager:
-    """Errors: SecurityGroupNotFound, Conflict for a name that several groups have, Invalid where none can be used."""
+    """Errors: SecurityGroupNotFound, Conflict for a name that several groups have, Invalid for unsuitable ports."""
 
     def __init__(self, platform: Platform):
         self.networks, self.addresses = platform.networks, Addresses(platform)
 
     def list(self, context: Context, server: Server) -> list[Group]:
         """Each group once, with its rules."""
-        # Whoever may see the server may see them, whoever they belong to.
+        # A caller who may see the server may see its groups, whichever project they belong to.
         seer = context.elevated()
         ids = {group_id for port in self._ports(seer, server) for group_id in port.security_groups}
         groups = self.networks.security_groups(seer, ids=ids) if ids else []
         return in_full(self.networks, seer, groups)
 
     def add(self, context: Context, server: Server, name_or_id: str) -> None:
-        """Put every port of the server into the group."""
+        """Add the group to every port of the server."""
         group = self._called(context, name_or_id)
         ports = self._some_ports(context, server)
         if not all(port.port_security_enabled and port.fixed_ips for port in ports):
@@ -41,7 +41,7 @@ class ServerSecurityGroupManager:
         self.addresses.refresh(context, [server.uuid])
 
     def remove(self, context: Context, server: Server, name_or_id: str) -> None:
-        """Take every port of the server out of the group."""
+        """Remove the group from every port of the server."""
         group = self._called(context, name_or_id)
         ports = self._some_ports(context, server)
         members = [port for port in ports if group.id in port.security_groups]
@@ -62,7 +62,7 @@ class ServerSecurityGroupManager:
         return held(self.networks, context, server)
 
     def _called(self, context: Context, name_or_id: str) -> SecurityGroup:
-        """The group of the caller's project that is meant."""
+        """The group of the caller's project with that name or ID."""
         try:
             return self.networks.security_groups(context, names_or_ids=[name_or_id])[0]
         except SecurityGroupNotFound:

@@ -1,4 +1,4 @@
-"""The file systems that a server mounts: given to it while it is stopped, mounted when it starts."""
+"""Shared file systems of a server: attached while it is stopped, mounted when it starts."""
 
 import builtins
 import logging
@@ -42,7 +42,7 @@ class ServerShareManager:
         return self.store.ask(find, server.uuid, share_id)
 
     def attach(self, context: Context, server: Server, share_id: str, tag: str | None = None) -> AttachedShare:
-        """Let a worker see to it that the server's host may mount the share; the guest knows it by the tag."""
+        """Let a worker give the server's host access to the share; the guest identifies it by the tag."""
         check(context, server, CREATE)
         if Capability.SHARES not in self.hypervisor.capabilities_of(server.host):
             raise Conflict('Feature not supported because either compute or instance are not configured correctly.')
@@ -69,7 +69,7 @@ class ServerShareManager:
         )
 
     def detach(self, context: Context, server: Server, share_id: str) -> None:
-        """Let a worker take the share from the server."""
+        """Let a worker detach the share from the server."""
         check(context, server, DELETE)
         with self.store.write() as connection:
             self.changes.begin_in(connection, context, server, DETACH, {'share_id': share_id})
@@ -85,7 +85,7 @@ def find(connection: sa.Connection, server_id: str, share_id: str) -> AttachedSh
 
 
 def check_share(share: Share) -> None:
-    """Conflict for what no host could mount."""
+    """Conflict for a share that no host could mount."""
     if share.status != 'available':
         raise Conflict(f"Share {share.id} is in '{share.status}' instead of 'available' status.")
     if share.export_location is None:
@@ -104,7 +104,7 @@ def check_new(connection: sa.Connection, server_id: str, share_id: str, tag: str
 
 @ATTACH.work
 def attach(job: Job) -> None:
-    """The share is there for the next start."""
+    """Give access to the share, for the next start of the server."""
     share = wanted(job)
     if share is None:
         return job.end()
@@ -125,14 +125,14 @@ def detach(job: Job) -> None:
 
 
 def wanted(job: Job) -> AttachedShare | None:
-    """The share that the task is about; None when it is gone."""
+    """The share of the task; None if it is gone."""
     with job.store.read() as connection:
         return rows.SHARES.find(connection, server_id=job.server.uuid, share_id=job.arguments['share_id'])
 
 
 @contextmanager
 def or_broken(job: Job, share: AttachedShare) -> Iterator[None]:
-    """The share is in error when this fails."""
+    """Set the share to error if the block fails."""
     try:
         yield
     except Error:
@@ -146,7 +146,7 @@ def allow(job: Job, share: AttachedShare) -> None:
 
 
 def give_back(job: Job, share: AttachedShare) -> None:
-    """The server has it no more; its host keeps what other servers on it mount."""
+    """Detach the share; the host keeps its access if other servers on it mount the share."""
     host = job.server.host
     if host is not None:
         job.driver.unmount_share(job.server, share)
@@ -157,7 +157,7 @@ def give_back(job: Job, share: AttachedShare) -> None:
 
 
 def addresses(job: Job) -> list[str]:
-    """Those of the server's host."""
+    """The addresses of the server's host."""
     host = job.server.host
     return [node.host_ip for node in job.store.ask(hypervisors.of_host, host)] if host else []
 
@@ -166,7 +166,7 @@ def addresses(job: Job) -> list[str]:
 
 
 def mount(job: Job) -> None:
-    """Before the server starts. The host is let in again: who detached the share elsewhere may have locked it out."""
+    """Mount the shares before the server starts. Grant access again: a detachment elsewhere may have revoked it."""
     for share in held(job):
         with or_broken(job, share):
             allow(job, share)
@@ -174,12 +174,12 @@ def mount(job: Job) -> None:
 
 
 def activate(job: Job) -> None:
-    """The server has started: its guest can use them."""
+    """Mark the shares as active: the server has started."""
     set_all(job, ShareStatus.ACTIVE)
 
 
 def unmount(job: Job) -> None:
-    """After the server stopped."""
+    """Unmount the shares after the server has stopped."""
     for share in held(job):
         with or_broken(job, share):
             job.driver.unmount_share(job.server, share)
@@ -187,13 +187,13 @@ def unmount(job: Job) -> None:
 
 
 def release_all(job: Job) -> None:
-    """The server goes; a share that cannot be given back does not keep it."""
+    """Detach all shares of a deleted server; a share that cannot be detached does not stop the deletion."""
     set_all(job, ShareStatus.DETACHING)
     settle(job)
 
 
 def settle(job: Job) -> None:
-    """Whatever was overtaken: shares that were going are gone, and the others are as the machine is."""
+    """Clean up after overtaken work: finish detachments, and set the others to the state of the machine."""
     for share in held(job):
         if share.status in (ShareStatus.ACTIVE, ShareStatus.INACTIVE):
             running = job.power() == PowerState.RUNNING

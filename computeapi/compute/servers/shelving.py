@@ -1,4 +1,4 @@
-"""Shelving: an image of the server is kept and its host given up, until it is unshelved."""
+"""Shelving: an image of the server is stored and its host is released, until it is unshelved."""
 
 import functools
 from datetime import timedelta
@@ -24,7 +24,7 @@ from computeapi.states import TaskState, VMState
 
 
 def not_shelved(job: Job, error: Exception) -> None:
-    """There is no image; a server that was switched off for it is so now."""
+    """Discard the image; a server that was powered off for it is stopped now."""
     discard_image(job.platform, job.task, job.server)
     power = job.power()
     stopped = power == PowerState.SHUTDOWN and job.server.vm_state != VMState.SUSPENDED
@@ -32,7 +32,7 @@ def not_shelved(job: Job, error: Exception) -> None:
 
 
 def still_shelved(job: Job, error: Exception) -> None:
-    """What had left its host has none again; without its image it can never run again, and is in ERROR."""
+    """A server that had been offloaded has no host again; without its image it can never run again, and is in ERROR."""
     if job.server.vm_state == VMState.SHELVED:
         unchanged(job, error)
         return
@@ -52,7 +52,7 @@ SHELVE = Transition(
     harmless=True,
     undo=discard_image,
 )
-# It is also due some time after a server was shelved, which is at rest until then.
+# It also runs some time after a server was shelved; the server is idle until then.
 OFFLOAD = Transition(
     'shelveOffload',
     during=TaskState.SHELVING_OFFLOADING,
@@ -78,7 +78,7 @@ class Shelves:
         self.images = changes.platform.images
 
     def shelve(self, context: Context, server: Server) -> None:
-        """Keep an image of the server, and leave its host at once or after a while."""
+        """Store an image of the server, and release its host at once or after a while."""
         if not server.image_id:
             self.changes.begin(context, server, SHELVE)
             return
@@ -103,7 +103,7 @@ class Shelves:
         unpin: bool = False,
         host: str | None = None,
     ) -> None:
-        """Run again: on the host that it still has, or on one that is found; zone: pinned there from now on."""
+        """Run again, on the current host or on a new one; zone: the server is pinned to it from then on."""
         check(context, server, UNSHELVE)
         if zone is not None:
             self.zones.check(zone)
@@ -122,7 +122,7 @@ class Shelves:
 
 
 def offload_after(platform: Platform) -> timedelta | None:
-    """How long a shelved server keeps its host; None: for ever."""
+    """How long a shelved server keeps its host; None: forever."""
     seconds = platform.conf.shelved_offload_time
     return None if seconds < 0 else timedelta(seconds=seconds)
 
@@ -132,16 +132,16 @@ def offload_after(platform: Platform) -> timedelta | None:
 
 @SHELVE.work
 def shelve(job: Job) -> None:
-    """Keep an image, switch off, and give the host up when that is due at once."""
+    """Store an image, power off, and release the host if that is due at once."""
     image_id, former = job.arguments.get('image_id'), job.server.shelved_image_id
     with job.event('compute_shelve_instance' if image_id else 'compute_shelve_offload_instance'):
         job.driver.power_off(job.server)
         if image_id is not None:
             fill(job, image_id, TaskState.SHELVING_IMAGE_UPLOADING)
     if former is not None:
-        # An administrator said that the server is not shelved any more.
+        # An administrator reset the state of a shelved server.
         discard(job.platform.images, job.elevated, former)
-    # What is on volumes has nothing on its host to come back to soon.
+    # A server on volumes gains nothing from keeping its host.
     delay = offload_after(job.platform) if image_id else timedelta(0)
     now = job.clock()
     with job.store.write() as connection:
@@ -159,7 +159,7 @@ def shelve(job: Job) -> None:
 
 @OFFLOAD.work
 def offload(job: Job) -> None:
-    """Give the host up."""
+    """Release the host."""
     server = job.server
     if server.vm_state != VMState.SHELVED:
         raise Superseded()
@@ -176,7 +176,7 @@ def offload(job: Job) -> None:
 
 @UNSHELVE.work
 def unshelve(job: Job) -> None:
-    """Run again, where the server still is or on a host that is found."""
+    """Run again, on the current host or on a new one."""
     if job.server.vm_state == VMState.SHELVED:
         with job.event('compute_start_instance'):
             job.driver.power_on(job.server)
@@ -204,7 +204,7 @@ def unshelve(job: Job) -> None:
 
 
 def schedule(job: Job) -> None:
-    """Find a host, unless that is done; the image must still be there."""
+    """Find a host, unless that is done; the image must still exist."""
     if job.server.host is None and job.server.shelved_image_id is not None:
         with job.event('get_image_info', job.platform.conf.host):
             job.platform.images.get(job.elevated, job.server.shelved_image_id)

@@ -1,4 +1,4 @@
-"""Images of servers: once, as one of their backups, or as snapshots of their volumes."""
+"""Images of servers: single ones, rotating backups, or snapshots of their volumes."""
 
 import functools
 import json
@@ -35,7 +35,7 @@ from computeapi.errors import (
 from computeapi.states import TaskState, VMState
 
 LOG = logging.getLogger(__name__)
-# Properties that describe one image and not what is on its disk.
+# Properties that describe one image and not the contents of its disk.
 OWN = frozenset(
     {
         'description',
@@ -49,17 +49,17 @@ OWN = frozenset(
         'img_signature_certificate_uuid',
     }
 )
-# More than there are images; clients may ask for any number, and not all numbers can be written down.
+# More than there are images; clients may send any number, but not all numbers can be stored.
 MOST_BACKUPS = 2**31 - 1
-# What the image service writes itself, and nobody else may.
+# Reserved by the image service, which refuses them from others.
 RESERVED = 'os_glance'
-# What an image of volumes must say of a disk, though it says nothing of it.
+# The keys that an image of volumes must have for a disk, although they have no value.
 UNSAID = frozenset({'encrypted', 'encryption_format', 'encryption_options', 'encryption_secret_uuid'})
 UNSAID |= {'image_id', 'snapshot_id', 'volume_id', 'no_device'}
 
 
 def discard(images: Images, context: Context, image_id: str) -> None:
-    """Delete an image; one that is gone, or never was, is no error, and one that must not go stays."""
+    """Delete an image; one that does not exist is no error, and one that cannot be deleted stays."""
     try:
         images.delete(context, image_id)
     except ImageNotFound:
@@ -69,24 +69,24 @@ def discard(images: Images, context: Context, image_id: str) -> None:
 
 
 def discard_shelved(job: Job) -> None:
-    """The image that the server was shelved as, if it was, is of no more use."""
+    """Delete the image that the server was shelved as, if any."""
     if job.server.shelved_image_id is not None:
         discard(job.platform.images, job.elevated, job.server.shelved_image_id)
 
 
 def discard_image(platform: Platform, task: Task, server: Server | None) -> None:
-    """Nobody will fill the image that was made for the task."""
+    """Delete the image that was created for the task and will not be filled."""
     if 'image_id' in task.arguments:
         discard(platform.images, thawed(task.context).elevated(), task.arguments['image_id'])
 
 
 def without_image(job: Job, error: Exception) -> None:
-    """The image goes and the server stays as it was."""
+    """Delete the image; the server keeps its state."""
     discard_image(job.platform, job.task, job.server)
     unchanged(job, error)
 
 
-# A lock is against changes, and these leave the server as it is.
+# Locks prevent changes, and these operations leave the server unchanged.
 WHOLE = frozenset({VMState.ACTIVE, VMState.STOPPED, VMState.PAUSED, VMState.SUSPENDED})
 CREATE_IMAGE = Transition(
     'createImage',
@@ -123,7 +123,7 @@ class ServerSnapshots:
             check_image_metadata(self.quotas.limits(context.project_id or '', context.user_id), len(metadata))
 
     def create(self, context: Context, server: Server, name: str, metadata: Mapping[str, str]) -> str:
-        """Begin an image of the server; its id. One of a server on volumes is made of snapshots of them, at once."""
+        """Begin an image of the server; returns its ID. For a server on volumes, volume snapshots are taken at once."""
         check(context, server, CREATE_IMAGE)
         devices = self.devices(server)
         if is_volume_backed(server, devices):
@@ -134,7 +134,7 @@ class ServerSnapshots:
     def create_backup(
         self, context: Context, server: Server, name: str, kind: str, rotation: int, metadata: Mapping[str, str]
     ) -> str:
-        """Begin a backup, a kind of image of which *rotation* are kept; its id, though it goes at once if none is."""
+        """Begin a backup, an image of which *rotation* are kept; returns its ID, even if it is deleted at once (0)."""
         check(context, server, CREATE_BACKUP)
         if is_volume_backed(server, self.devices(server)):
             raise Invalid('Backup is not supported for volume-backed instances.')
@@ -154,7 +154,7 @@ class ServerSnapshots:
         properties: Mapping[str, Any],
         arguments: Mapping[str, Any],
     ) -> str:
-        """Make an image that a worker will fill; its id. Without the work there is no image."""
+        """Create an image that a worker will fill; returns its ID. If the work cannot begin, the image is deleted."""
         image_id = chance.new_id()
         undo = functools.partial(discard, self.images, context, image_id)
         with self.changes.prepared(context, server, transition, {'image_id': image_id, **arguments}, undo):
@@ -164,7 +164,7 @@ class ServerSnapshots:
     def reserve(
         self, context: Context, server: Server, image_id: str, name: str, properties: Mapping[str, Any]
     ) -> None:
-        """An image without data yet."""
+        """Create an image without data."""
         base = self.base_of(context, server)
         facts: dict[str, Any] = {
             'properties': properties,
@@ -176,7 +176,7 @@ class ServerSnapshots:
         self.make(context, name, image_id, facts)
 
     def make(self, context: Context, name: str, image_id: str, facts: Mapping[str, Any]) -> None:
-        """OverQuota when the image service keeps no more."""
+        """OverQuota if the image service accepts no more images."""
         try:
             self.images.create(context, name, image_id=image_id, **facts)
         except TooLarge as error:
@@ -211,7 +211,7 @@ class ServerSnapshots:
         properties: Mapping[str, Any],
         mapping: list[dict[str, Any]],
     ) -> None:
-        """An image without data of its own, that says which disks a new server gets."""
+        """Create an image without data of its own, which lists the disks of a new server."""
         disks = {
             'block_device_mapping': json.dumps(mapping),
             'root_device_name': server.root_device_name or '/dev/vda',
@@ -222,7 +222,7 @@ class ServerSnapshots:
         self.images.upload(context, image_id, iter((b'',)))
 
     def snapshot_of(self, context: Context, device: BlockDevice, snapshot_id: str, name: str) -> dict[str, Any]:
-        """How a new server makes this disk again: from the snapshot of that id, if it is a volume."""
+        """The mapping to create this disk for a new server: from the snapshot with that ID, if it is a volume."""
         facts: dict[str, Any] = {
             key: getattr(device, key)
             for key in ('boot_index', 'device_name', 'device_type', 'disk_bus', 'guest_format', 'volume_type')
@@ -250,7 +250,7 @@ class ServerSnapshots:
 
 
 def inherited(server: Server) -> dict[str, Any]:
-    """The properties of what the server was made from, and who made it."""
+    """The properties of the server's image, and of the creator of the server."""
     properties = server.image_properties.items()
     kept = {key: value for key, value in properties if key not in OWN and not key.startswith(RESERVED)}
     creator = server.creator or {}
@@ -263,7 +263,7 @@ def inherited(server: Server) -> dict[str, Any]:
 
 
 def described(context: Context, server: Server) -> dict[str, Any]:
-    """The same, and what tells that an image is one of the server."""
+    """The same, with the properties that mark an image as one of the server."""
     return inherited(server) | {
         'image_type': 'snapshot',
         'image_location': 'snapshot',
@@ -279,7 +279,7 @@ def described(context: Context, server: Server) -> dict[str, Any]:
 
 @CREATE_IMAGE.work
 def snapshot(job: Job) -> None:
-    """Fill the image that the request made."""
+    """Fill the image that the request created."""
     with job.event('compute_snapshot_instance'):
         fill(job, job.arguments['image_id'], TaskState.IMAGE_UPLOADING)
     job.finish()
@@ -287,9 +287,9 @@ def snapshot(job: Job) -> None:
 
 @CREATE_BACKUP.work
 def backup(job: Job) -> None:
-    """The same, and the oldest backups of the type beyond the number that is kept are deleted."""
+    """The same; then delete the oldest backups of the type beyond the number to keep."""
     with job.event('compute_backup_instance'):
-        # An image that does not stay need not be filled, and a rotation that is run again need not find it.
+        # An image that does not stay need not be filled, and may be gone when the rotation runs again.
         if job.arguments['rotation']:
             fill(job, job.arguments['image_id'], TaskState.IMAGE_BACKUP)
         rotate(job)
@@ -297,7 +297,7 @@ def backup(job: Job) -> None:
 
 
 def fill(job: Job, image_id: str, uploading: TaskState) -> None:
-    """Upload the server's disk, unless that was done before."""
+    """Upload the server's disk, unless that is done."""
     image = job.platform.images.get(job.elevated, image_id)
     if image.status != 'active':
         job.save(task_state=uploading)
@@ -306,15 +306,15 @@ def fill(job: Job, image_id: str, uploading: TaskState) -> None:
 
 
 def rotate(job: Job) -> None:
-    """Delete old backups. One that may not be deleted is none the worse for the new one."""
-    # Anybody can give an image these properties: only the project's own images are its backups.
+    """Delete old backups. If one cannot be deleted, that does not affect the new one."""
+    # Anybody can set these properties on an image: only the project's own images are its backups.
     wanted = {
         'owner': job.context.project_id,
         'instance_uuid': job.server.uuid,
         'backup_type': job.arguments['backup_type'],
         'image_type': 'backup',
     }
-    # The new one is the newest, though others may be of the same second.
+    # The new image comes first, because others may be of the same second.
     found = sorted(
         job.platform.images.list(job.elevated, filters=wanted), key=lambda image: image.id != job.arguments['image_id']
     )
@@ -329,13 +329,13 @@ def rotate(job: Job) -> None:
 
 @IMAGE_OF_VOLUMES.work
 def image_of_volumes(job: Job) -> None:
-    """Whoever made an image of volumes did not come to the end of it: it goes, and the snapshots of the volumes."""
+    """Delete an image of volumes that the request did not complete, with the snapshots of the volumes."""
     take_back(job.platform.images, job.platform.volumes, job.elevated, job.arguments)
     job.end('Error')
 
 
 def take_back(images: Images, volumes: Volumes, context: Context, made: Mapping[str, Any]) -> None:
-    """Delete the image and the snapshots, as far as they were made."""
+    """Delete the image and the snapshots, as far as they were created."""
     discard(images, context, made['image_id'])
     for snapshot_id in made['snapshots']:
         try:

@@ -1,4 +1,4 @@
-"""The NUMA nodes that a server sees: what its flavor, or else its image, asks for."""
+"""The NUMA topology of a server, as requested by its flavor, or else by its image."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ KIB = {'': 1, 'k': 1, 'm': 2**10, 'g': 2**20, 't': 2**30}
 
 
 class Node(NamedTuple):
-    """siblings: those of its CPUs that are threads of one core."""
+    """siblings: the groups of its CPUs that are threads of one core."""
 
     vcpus: list[int]
     memory_mb: int
@@ -29,7 +29,7 @@ class Topology(NamedTuple):
 
 
 def topology_of(server: Server) -> Topology:
-    """Without nodes for a server that asks for none, and for one that is nowhere."""
+    """The topology; without nodes for a server that requests none, or that is on no host."""
     wishes = Wishes(server)
     count = wishes.nodes() if server.host is not None else 0
     threads = wishes.number('cpu_threads') or 1
@@ -42,7 +42,7 @@ def topology_of(server: Server) -> Topology:
 
 
 class Wishes:
-    """What the flavor of a server says about its CPUs and memory, or else its image; less what makes no sense."""
+    """What a server's flavor, or else its image, says about CPUs and memory; invalid values are ignored."""
 
     def __init__(self, server: Server):
         specs, properties = server.flavor.get('extra_specs') or {}, server.image_properties
@@ -58,12 +58,12 @@ class Wishes:
         return int(text) if text.isdecimal() and len(text) < 12 else 0
 
     def nodes(self) -> int:
-        """Pages of a size and CPUs of its own give a server one node."""
+        """The number of nodes; a page size or dedicated CPUs imply one node."""
         alone = bool(self.text('mem_page_size')) or self.text('cpu_policy') == 'dedicated'
         return min(self.number('numa_nodes') or int(alone), self.vcpu_count, MOST_NODES)
 
     def vcpus(self, index: int) -> list[int]:
-        """Written as 0,2-4,^3."""
+        """The CPUs of a node, written as 0,2-4,^3."""
         chosen: set[int] = set()
         left_out: set[int] = set()
         for part in filter(None, self.text(f'numa_cpus.{index}').split(',')):
@@ -75,14 +75,14 @@ class Wishes:
         return sorted(chosen - left_out)
 
     def page_size(self) -> int | None:
-        """In KiB; None where any will do."""
+        """The page size in KiB; None if any will do."""
         text = self.text('mem_page_size')
         match = PAGE_SIZE.fullmatch(text)
         return int(match[1]) * KIB[match[2].lower()] if match else PAGE_SIZES.get(text)
 
 
 def share(count: int, index: int, parts: int) -> list[int]:
-    """The numbers below *count* that fall to one of so many equal parts."""
+    """The numbers below *count* in one of *parts* equal parts."""
     return list(range(count * index // parts, count * (index + 1) // parts))
 
 

@@ -1,4 +1,4 @@
-"""Snapshots of volumes that only the machine which uses them can take, for volume services that ask for it."""
+"""Assisted volume snapshots: the hypervisor that uses a volume takes them, at the request of the volume service."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,17 +17,17 @@ DELETE = beside('delete_volume_snapshot')
 
 
 class AssistedSnapshots:
-    """Errors: Invalid for a volume that no server on a host has."""
+    """Errors: Invalid for a volume that is not attached to exactly one server on a host."""
 
     def __init__(self, platform: Platform):
         self.store, self.tasks, self.hypervisor = platform.store, platform.tasks, platform.hypervisor
 
     def create(self, context: Context, volume_id: str, facts: Mapping[str, Any]) -> None:
-        """Let the server that has the volume write to a new file from now on; *facts* name it."""
+        """Let the server with the volume write to a new file from now on; *facts* describe it."""
         self._queue(context, CREATE, volume_id, {'facts': dict(facts)})
 
     def delete(self, context: Context, volume_id: str, snapshot_id: str, facts: Mapping[str, Any]) -> None:
-        """Let the server that has the volume merge the files that *facts* name."""
+        """Let the server with the volume merge the files that *facts* describe."""
         arguments = {'snapshot_id': snapshot_id, 'facts': dict(facts)}
         self._queue(context, DELETE, volume_id, arguments)
 
@@ -52,7 +52,7 @@ class AssistedSnapshots:
 
 @CREATE.work
 def create_volume_snapshot(job: Job) -> None:
-    """The machine takes a snapshot of a volume for the volume service."""
+    """Let the hypervisor take a snapshot of a volume for the volume service."""
     job.driver.snapshot_volume(job.server, disks.of_volume(job, job.arguments['volume_id']), job.arguments['facts'])
     job.end()
 

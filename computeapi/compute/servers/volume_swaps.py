@@ -1,4 +1,4 @@
-"""A volume of a server that gives its place to another one, to which block storage moves it."""
+"""Volume swaps: block storage moves a volume of a server to another volume, which replaces it."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -22,13 +22,13 @@ REFUSALS = (Conflict, Invalid, NotFound)
 
 
 def let_go(platform: Platform, task: Task, server: Server | None) -> None:
-    """The server does not get the new volume."""
+    """Release the new volume, which the server does not get."""
     disks.release(platform, thawed(task.context).elevated(), task.server_id, task.arguments['volume_id'])
 
 
 def keep(job: Job, error: Exception) -> None:
-    """The old volume stays the server's, and nothing becomes of the new one; but the other way round where the server
-    has the new one already, whatever block storage says to it."""
+    """Keep the old volume attached and discard the new one; the other way round if the server already has the new
+    volume, whatever block storage answers."""
     volumes, device = job.platform.volumes, wanted(job)
     if device is not None and device.volume_id == job.arguments['volume_id']:
         insist(job, device)
@@ -42,8 +42,8 @@ def keep(job: Job, error: Exception) -> None:
 
 
 def insist(job: Job, device: BlockDevice) -> None:
-    """Say the rest once more to block storage, which is not told that the swap failed: it would delete the new volume,
-    which has all that was written since. What it refuses again is for its operator."""
+    """Repeat the remaining calls to block storage. It is not told that the swap failed, because it would then delete
+    the new volume, which has all later writes. If it refuses again, its operator has to act."""
     volumes, new_volume = job.platform.volumes, job.arguments['volume_id']
     with suppress(*REFUSALS):
         volumes.complete(job.elevated, device.attachment_id or '')
@@ -71,9 +71,9 @@ class VolumeSwaps:
         self.store, self.tasks = changes.store, changes.tasks
 
     def begin(self, context: Context, server: Server, volume_id: str, new_volume_id: str) -> None:
-        """Let another volume take the place of one that block storage is moving; Conflict if it is not.
+        """Replace a volume that block storage is moving by another one; Conflict if it is not being moved.
 
-        What is wrong with the volumes comes before what keeps the server from changing.
+        Errors of the volumes take precedence over those of the server's state.
         """
         old = self.volumes.get(context, volume_id)
         if not old.migration_status:
@@ -100,7 +100,7 @@ class VolumeSwaps:
                 raise
 
     def _new_volume(self, context: Context, volume_id: str) -> Volume:
-        """What stands in the body of a request and does not exist is an invalid request."""
+        """A volume in the body of a request that does not exist makes the request invalid."""
         try:
             return self.volumes.get(context, volume_id)
         except VolumeNotFound as error:
@@ -108,7 +108,7 @@ class VolumeSwaps:
 
 
 def check_exchange(old: Volume, new: Volume) -> None:
-    """Whether one volume can take the place of the other."""
+    """Whether one volume can replace the other; Invalid."""
     if old.multiattach and len(old.attachments) > 1:
         raise Invalid('Swapping multi-attach volumes with more than one read/write attachment is not supported.')
     if new.attachments:
@@ -122,7 +122,7 @@ def check_exchange(old: Volume, new: Volume) -> None:
 
 @SWAP.work
 def swap(job: Job) -> None:
-    """Copy one volume to another that takes its place."""
+    """Copy a volume to another one that replaces it."""
     device = wanted(job)
     if device is None:
         let_go(job.platform, job.task, job.server)
@@ -133,7 +133,7 @@ def swap(job: Job) -> None:
 
 
 def exchange(job: Job, device: BlockDevice) -> None:
-    """The steps that block storage expects; it may give the new volume the old one's id in the end."""
+    """The steps that block storage expects; at the end it may give the new volume the ID of the old one."""
     volumes, former, new_volume = job.platform.volumes, former_of(job, device), job.arguments['volume_id']
     if device.attachment_id == job.arguments['old_attachment_id']:
         take(job, device, new_volume)
@@ -145,7 +145,7 @@ def exchange(job: Job, device: BlockDevice) -> None:
 
 
 def take(job: Job, device: BlockDevice, new_volume: str) -> None:
-    """From here on the server has the new volume, whatever becomes of the rest."""
+    """Attach the new volume; from then on the server has it, whatever the result of later steps."""
     held = job.platform.volumes.reserve(job.elevated, new_volume, device.server_id)
     new = replace(device, volume_id=new_volume, attachment_id=held)
     disks.reach(job.platform, job.elevated, new, job.server.host or '')
@@ -154,5 +154,5 @@ def take(job: Job, device: BlockDevice, new_volume: str) -> None:
 
 
 def former_of(job: Job, device: BlockDevice) -> str:
-    """The volume that the server is to give back. Who was asked by an older release did not note it."""
+    """The volume that the server gives back. Requests of an older release did not record it."""
     return str(job.arguments.get('old_volume_id') or device.volume_id)

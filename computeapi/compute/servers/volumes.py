@@ -1,4 +1,4 @@
-"""The volumes of a server that is there already: attached and detached."""
+"""The volumes of an existing server: attached and detached."""
 
 import builtins
 import logging
@@ -20,7 +20,7 @@ from computeapi.context import Context
 from computeapi.db import servers as rows
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.db.tasks import Task
-from computeapi.errors import Error, Invalid, NeighbourAway, NotFound, VolumeNotAttached
+from computeapi.errors import DatabaseTrouble, Error, Invalid, NeighbourAway, NotFound, VolumeNotAttached
 from computeapi.states import VMState
 
 LOG = logging.getLogger(__name__)
@@ -29,13 +29,13 @@ ATTACHABLE = KEPT | {VMState.ACTIVE, VMState.PAUSED, VMState.STOPPED, VMState.RE
 
 
 def let_go(platform: Platform, task: Task, server: Server | None) -> None:
-    """Nobody connects the volume to a server that is gone."""
+    """Release the volume of a server that is deleted."""
     if server is None:
         disks.release(platform, thawed(task.context).elevated(), task.server_id)
 
 
 def take_back(job: Job, error: Exception) -> None:
-    """The server has nothing of the volume."""
+    """Detach the volume from the server again."""
     device = wanted(job)
     if device is not None:
         if job.server.host is not None and device.attachment_id is not None:
@@ -52,7 +52,7 @@ ATTACH = Transition('attach_volume', beside=True, allowed=ATTACHABLE, failed=tak
 
 
 def keep(job: Job, error: Exception) -> None:
-    """The volume is the server's as before."""
+    """The volume stays attached as before."""
     if (device := wanted(job)) is not None and device.volume_id is not None:
         job.platform.volumes.stop_detaching(job.elevated, device.volume_id)
     abandon(job, error)
@@ -65,7 +65,7 @@ FIXED = ('id', 'serverId', 'device', 'tag')
 class AttachedVolumes:
     """Errors: VolumeNotFound, VolumeNotAttached, Invalid, and those of Changes.
 
-    shelved: whether the caller knows that shelved servers keep volumes; else they are in no state for a change.
+    shelved: whether the caller knows that shelved servers can have volumes; otherwise their state allows no change.
     """
 
     def __init__(self, changes: Changes):
@@ -75,7 +75,7 @@ class AttachedVolumes:
     # ------------------------------------------------------------ look-ups
 
     def list(self, server: Server, limit: int, offset: int) -> builtins.list[BlockDevice]:
-        """The volumes on one page of the server's disks. Local disks are not shown but count, as they always did."""
+        """The volumes on one page of the server's disks. Local disks count, but are not shown, as in Nova."""
         devices = self.store.ask(rows.block_devices_of, [server.uuid])
         return [device for device in devices[offset : offset + limit] if is_attached(device)]
 
@@ -99,8 +99,9 @@ class AttachedVolumes:
     ) -> BlockDevice:
         """Reserve the volume; a worker connects it.
 
-        name: of the disk in the server, by default the next that is free.  at_once: choose it here, where one that is
-        taken is DeviceInUse; else the worker does.  multiattach: whether the caller knows volumes of several servers.
+        name: the device name in the server, by default the next free one.  at_once: choose the name here, with
+        DeviceInUse if it is taken; else the worker does.  multiattach: whether the caller knows volumes of several
+        servers.
         """
         transition = ATTACH if shelved else unless_kept(ATTACH)
         check(context, server, transition)
@@ -147,7 +148,7 @@ class AttachedVolumes:
         name: str | None,
         at_once: bool,
     ) -> Task:
-        """Write down what will be attached before anything is."""
+        """Record the attachment before anything is attached."""
         with self.store.write() as connection:
             current = locked(connection, context, server, transition)
             check_holders(volume, server, rows.on_volume(connection, volume.id))
@@ -164,8 +165,8 @@ class AttachedVolumes:
         assert device.volume_id is not None
         try:
             held = self.volumes.reserve(context, device.volume_id, device.server_id)
-        except NeighbourAway:
-            # It may be reserved all the same: whoever takes that back goes by the disk.
+        except (NeighbourAway, DatabaseTrouble):
+            # It may be reserved all the same; the worker that takes it back needs the disk's row.
             raise
         except Exception:
             self.store.tell(rows.delete_block_device, device.uuid)
@@ -186,14 +187,14 @@ class AttachedVolumes:
             wanted = {'device_id': device.uuid}
             task = self.tasks.add(connection, transition, server.uuid, context, wanted, leased=True)
         with self.changes.accepting(context, server, transition, task):
-            # What a server without a host has is only reserved for it.
+            # A server without a host has its volumes only reserved.
             if current.host is not None:
                 self.volumes.begin_detaching(context, volume_id)
 
     def update(self, server: Server, volume_id: str, facts: Mapping[str, Any]) -> None:
-        """Change delete_on_termination; Invalid for another value of what cannot change.
+        """Change delete_on_termination; Invalid for a new value of a fixed property.
 
-        facts: of the attachment as clients see it."""
+        facts: the attachment as clients see it."""
         with self.store.write() as connection:
             try:
                 device = find(connection, server, volume_id)
@@ -230,7 +231,7 @@ def values_of(device: BlockDevice) -> dict[str, Any]:
 
 
 def unless_kept(transition: Transition) -> Transition:
-    """The same transition as it was before shelved servers could have it."""
+    """The transition as it was before it was allowed for shelved servers."""
     return replace(transition, allowed=(transition.allowed or ATTACHABLE) - KEPT)
 
 
@@ -247,7 +248,7 @@ def check_volume(server: Server, volume: Volume, tag: str | None, multiattach: b
 
 
 def check_holders(volume: Volume, server: Server, disks_on_it: Sequence[BlockDevice]) -> None:
-    """No server has the volume twice, and one that is for one server alone has no other."""
+    """A server has a volume only once, and a volume without multiattach has only one server."""
     holders = [device.server_id for device in disks_on_it]
     if holders and not volume.multiattach:
         raise Invalid(f'Invalid volume: volume {volume.id} is already attached to instances: {", ".join(holders)}')
@@ -267,7 +268,7 @@ def check_fixed(server: Server, device: BlockDevice, facts: Mapping[str, Any]) -
 
 @ATTACH.work
 def attach(job: Job) -> None:
-    """Connect the volume that was reserved at the request."""
+    """Connect the volume that the request reserved."""
     device = wanted(job)
     if device is None:
         return job.end()
@@ -278,7 +279,7 @@ def attach(job: Job) -> None:
 
 
 def reserve(job: Job, device: BlockDevice) -> None:
-    """In case the request did not come that far: as whoever asked, who may not have this volume."""
+    """Reserve the volume if the request did not; as the caller, who may not have access to it."""
     assert device.volume_id is not None
     if device.attachment_id is None:
         held = job.platform.volumes.reserve(job.context, device.volume_id, device.server_id)
@@ -286,7 +287,7 @@ def reserve(job: Job, device: BlockDevice) -> None:
 
 
 def connect(job: Job, device: BlockDevice) -> None:
-    """A server without a host gets the volume when it is given one; it is in use all the same, by no host."""
+    """Connect the volume to the server's host. Without a host, the volume is only in use, and is connected later."""
     if job.server.host is not None:
         name_it(job, device)
         disks.reach(job.platform, job.elevated, device, job.server.host)
@@ -318,7 +319,7 @@ def detach(job: Job) -> None:
 
 
 def wanted(job: Job) -> BlockDevice | None:
-    """The disk that the task is about; None when it is gone."""
+    """The disk of the task; None if it is gone."""
     return next((device for device in job.devices() if device.uuid == job.arguments['device_id']), None)
 
 

@@ -1,7 +1,7 @@
-"""What keeps a worker that was taken for dead from doing harm when it wakes up.
+"""Fencing: keeps a worker that was presumed dead from doing harm when it resumes.
 
-It works on a platform of its own: each change in the store holds only while the task is still its own, the driver
-refuses it once it has heard of a later claim, and no other service is asked for anything without a look at the claim.
+It works on a platform of its own: changes in the store hold only while the task is still its own, the driver refuses
+it once it has seen a later claim, and the claim is checked before each call to another service.
 """
 
 from collections.abc import Callable
@@ -18,27 +18,28 @@ from computeapi.db import tasks as rows
 from computeapi.db.clock import elapsed
 from computeapi.db.tasks import Task
 
-# The argument of a task that had to wait: when it came to each step first.
+# The argument of a task that had to wait: the time at which it first reached each step.
 BEGUN = 'begun'
 
 T = TypeVar('T')
 
 
 class Superseded(BaseException):
-    """The task is another worker's, or the server is no longer what it was for: deleted, or its state was reset.
+    """The task belongs to another worker, or the server has changed: it is deleted, or its state was reset.
 
-    No error, which a job could take back something for.
+    Not an Error, so that a job does not clean up after it.
     """
 
 
 OVERTAKEN = (Superseded, Outdated)
-"""What ends work without a trace: it is another's now, or about what is so no more."""
+"""These end work without a trace: another worker has the task, or its premises no longer hold."""
 
 
 class Fence:
-    """Around one task in the hands of a worker, who is on `platform`, and can wait for the driver or not.
+    """Protects one task in the hands of a worker, with its own `platform`.
 
-    settle: writes down what others must find before another service is asked for anything.
+    waits: whether the worker can wait for the driver.
+    settle: writes what others must find before another service is called.
     """
 
     def __init__(
@@ -61,8 +62,8 @@ class Fence:
         )
 
     def check(self, connection: sa.Connection) -> None:
-        """Superseded unless the task is still this worker's, or this worker came to its end. It is asked last: who
-        changes a server locks its row first and its task's then."""
+        """Superseded unless the task is still this worker's, or this worker has finished it. It is the last check:
+        changes of a server lock its row first, and the row of the task afterwards."""
         if connection is self.closing:
             self.closed = True
         elif not self.closed and not rows.hold(connection, self.task):
@@ -76,11 +77,11 @@ class Fence:
         self.closing = connection
 
     def before(self, neighbour: T) -> T:
-        """The same service, asked for nothing on behalf of a task that is another worker's now."""
+        """The same service, which is not called for a task that belongs to another worker by now."""
         return cast(T, Before(neighbour, self.look))
 
     def look(self) -> None:
-        """Superseded when another worker has taken over. A lease that was seen just now has not run out yet."""
+        """Superseded if another worker has taken over. The claim is looked up at most once per quarter of the lease."""
         self.settle()
         if not self.closed and elapsed() - self.looked > self.outside.tasks.lease_time.total_seconds() / 4:
             if not self.outside.tasks.is_mine(self.task):
@@ -88,7 +89,7 @@ class Fence:
             self.looked = elapsed()
 
     def passed(self, step: str) -> float:
-        """How many seconds ago the task came to this step first."""
+        """The seconds since the task first reached this step."""
         begun, now = self.task.arguments.get(BEGUN, {}), self.outside.clock()
         if step in begun:
             return (now - datetime.fromisoformat(begun[step])).total_seconds()
@@ -98,7 +99,7 @@ class Fence:
 
 
 class Before:
-    """Something that is looked before at each use of it."""
+    """A proxy that calls a check before each use of the object."""
 
     def __init__(self, thing: Any, look: Any):
         self._thing, self._look = thing, look

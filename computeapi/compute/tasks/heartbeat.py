@@ -1,4 +1,4 @@
-"""How a process of the service tells the others that it lives."""
+"""The heartbeat by which a process of the service shows the others that it lives."""
 
 import os
 from datetime import datetime, timedelta
@@ -9,14 +9,14 @@ from computeapi.compute.tasks.queue import Tasks
 from computeapi.db import processes, services
 from computeapi.db.processes import Process
 
-# How long those who look for it can see that a process died.
+# How long the row of a dead process is kept, so that its death can be seen.
 REMEMBERED = timedelta(hours=1)
 
 
 class Heartbeat:
-    """The row of this process: there from `begin` to `end`, and brought up to date by each `beat`.
+    """The row of this process: it exists from `begin` to `end`, and is updated by each `beat`.
 
-    host: what its machine is called among control services.  workers: on how many tasks it works at a time.
+    host: the name of its machine among the control services.  workers: how many tasks it runs at a time.
     """
 
     def __init__(self, tasks: Tasks, binary: str, host: str, workers: int):
@@ -24,7 +24,7 @@ class Heartbeat:
         self.started_at: datetime | None = None
 
     def begin(self, *, alone: bool = False) -> None:
-        """Say that this process is there. `alone`: all others are dead."""
+        """Register this process. `alone`: all others are dead."""
         now = self.started_at = self.tasks.clock()
         self.tasks.store.tell(processes.forget, now if alone else now - REMEMBERED)
         self.beat()
@@ -43,12 +43,12 @@ class Heartbeat:
         self.tasks.store.tell(processes.is_seen, process)
 
     def is_first(self) -> bool:
-        """Whether this is the oldest process that works and lives: what one of them does for all is for it to do."""
+        """Whether this is the oldest live process with workers; it does the work that one process does for all."""
         alive = self.tasks.store.ask(processes.working_since, self._still_alive())
         return alive[:1] == [self.tasks.owner]
 
     def end(self) -> None:
-        """The last process with workers on its machine takes the control services there with it."""
+        """Unregister; the last process with workers on its machine also unregisters the control services there."""
         self.tasks.store.tell(self._end)
 
     def _end(self, connection: sa.Connection) -> None:
@@ -57,5 +57,5 @@ class Heartbeat:
             services.control_is_gone(connection, self.host)
 
     def _still_alive(self) -> datetime:
-        """Since when those were seen that are not dead."""
+        """Processes seen since this time are alive."""
         return self.tasks.clock() - self.tasks.lease_time

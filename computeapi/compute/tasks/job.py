@@ -26,7 +26,7 @@ from computeapi.states import VMState
 
 
 class UnwrittenStep(NamedTuple):
-    """A change of the server, and what its states are before it."""
+    """A change of the server, with its states before the change."""
 
     vm_state: str
     task_state: str | None
@@ -34,13 +34,13 @@ class UnwrittenStep(NamedTuple):
 
 
 LONGEST_MESSAGE = 255
-# The argument of a task that failed: what becomes of the server is not settled yet.
+# The argument of a task that failed: the fault, while the outcome for the server is not settled yet.
 FAULT = 'fault'
 
 
 @dataclass
 class BegunEvent:
-    """A step of an action. host: where it happens, if that was told; where: as it is known when it begins."""
+    """A step of an action. host: where it happens, if stated; where: the host as known when it begins."""
 
     name: str
     host: str | None
@@ -51,23 +51,23 @@ class BegunEvent:
 
 
 class Job:
-    """A task, its server, and what is needed to do it.
+    """A task, its server, and what is needed to run it.
 
-    What is done as the caller is done with `context`; what compute does for a server on its owner's behalf, whatever
-    the owner's roles are, with `elevated`.
+    Work as the caller uses `context`; work that compute does on the owner's behalf, whatever the owner's roles, uses
+    `elevated`.
     """
 
     def __init__(self, task: Task, server: Server, platform: Platform, *, waits: bool = True):
-        """waits: whether it can come again when the driver says NotYet; else the driver does all at once."""
+        """waits: whether the job can be resumed when the driver raises NotYet; else the driver never does so."""
         self.task, self.server, self.fence = task, server, Fence(platform, task, waits=waits, settle=self.settle)
         self.platform = platform = self.fence.platform
         self.arguments = task.arguments
         self.context = thawed(task.context)
         self.elevated = self.context.elevated()
         self.store, self.clock = platform.store, platform.clock
-        # The events that have begun and are not over, and where they happen, if that was told.
+        # The events in progress, and where they happen, if stated.
         self.open: dict[int, str | None] = {}
-        # What is still to be written.
+        # Changes that are not written yet.
         self.unwritten: list[UnwrittenStep] = []
         self.beginning: list[BegunEvent] = []
         # The names of the events that this job has begun.
@@ -75,13 +75,13 @@ class Job:
 
     @property
     def driver(self) -> Hypervisor:
-        """What runs the server, told of nothing before others can find what was begun."""
+        """The hypervisor of the server; it is not called before pending changes are written."""
         self.settle()
         return self.platform.hypervisor
 
     @contextmanager
     def event(self, name: str, host: str | None = None, *, soon: bool = False) -> Iterator[None]:
-        """Record a step of the action, with how it went. soon: its beginning is written with what is written next."""
+        """Record a step of the action, with its result. soon: write its beginning together with the next change."""
         if self.task.action_id is None:
             yield
             return
@@ -95,7 +95,7 @@ class Job:
             with STEPS.get()(name):
                 yield
         except (NotYet, DatabaseTrouble, *OVERTAKEN):
-            # Whoever goes on with the task goes on with the event.
+            # The worker that continues the task continues the event.
             raise
         except BaseException as error:
             with self.store.write() as connection:
@@ -114,12 +114,12 @@ class Job:
         if event in self.beginning:
             self.settle()
         if event.id in self.open and not self.fence.closed:
-            # The end of the job was no part of it.
+            # The event was not ended together with the job.
             self.store.tell(self._finish_event, event.id)
             del self.open[event.id]
 
     def _begin(self, connection: sa.Connection, event: BegunEvent) -> None:
-        # What nobody has ever begun with has no events that go on.
+        # In the first attempt, no events can exist that would have to be continued.
         new = self.task.attempts == 1 and event.name not in self.told
         facts = (self.task.action_id or 0, event.name, event.where, event.begun_at)
         event.id, event.is_over = actions.start_event(connection, *facts, new=new)
@@ -139,14 +139,14 @@ class Job:
             self.write(connection, **values)
 
     def later(self, **values: Any) -> None:
-        """As `save`, but written with what is written next, and before another service is asked for anything: for a
-        step that makes nothing elsewhere, or nothing that is not found again. The driver is asked for nothing before it
-        is written."""
+        """Like `save`, but written together with the next change, and before any other service is called: for a step
+        that creates nothing elsewhere, or nothing that cannot be found again. The driver is not called before it is
+        written."""
         self.unwritten.append(self._step(values))
         self._show(values)
 
     def settle(self) -> None:
-        """Write what is still to be written."""
+        """Write the pending changes."""
         if self.unwritten or self.beginning:
             with self.store.write() as connection:
                 self._write(connection, [])
@@ -161,7 +161,7 @@ class Job:
 
     def _write(self, connection: sa.Connection, more: list[UnwrittenStep]) -> None:
         for vm_state, task_state, values in self._changes([*self.unwritten, *more]):
-            # Whose vm_state is known is not asked what is counted of it.
+            # If the vm_state is known, the counted usage need not be read.
             vm_states = (vm_state,) if 'vm_state' in values and task_state else None
             if not rows.change(connection, self.server.uuid, values, vm_states=vm_states, task_states=(task_state,)):
                 raise Superseded()
@@ -172,7 +172,7 @@ class Job:
         self.beginning.clear()
 
     def _changes(self, steps: list[UnwrittenStep]) -> list[UnwrittenStep]:
-        """One for all, for nobody can ask for what is between them; but whoever follows the server is told of each."""
+        """Merge all steps into one, because the states between them are not visible; followers get each step."""
         if len(steps) < 2 or self.store.followed():
             return steps
         values = functools.reduce(operator.or_, (step.values for step in steps))
@@ -183,7 +183,7 @@ class Job:
             setattr(self.server, name, value)
 
     def finish(self, **values: Any) -> None:
-        """The outcome: change the server (task_state to None), close the action, remove the task."""
+        """Write the outcome: change the server (task_state to None), close the action, remove the task."""
         with self.store.write() as connection:
             self.conclude(connection, **values)
 
@@ -192,9 +192,9 @@ class Job:
         self.close(connection)
 
     def close(self, connection: sa.Connection, message: str | None = None) -> None:
-        """Close the action and remove the task, whatever becomes of the server; Superseded if it is another's now."""
+        """Close the action and remove the task, whatever the server's state; Superseded if another worker has it."""
         self.fence.close(connection)
-        # They stay open here: a transaction that was in the way of another is made again.
+        # They stay open here, because a transaction that ran into a conflict is repeated.
         events = [*self.open.items()]
         last = events.pop() if events and message is None else None
         for event_id, _ in events:
@@ -204,11 +204,11 @@ class Job:
             actions.finish(connection, self.task.action_id, self.clock(), message, where=where)
 
     def end(self, message: str | None = None) -> None:
-        """`close`, in a transaction of its own: for what leaves the states of the server alone."""
+        """`close`, in a transaction of its own: for work that leaves the states of the server alone."""
         self.store.tell(self.close, message)
 
     def fail(self, error: BaseException, **values: Any) -> None:
-        """Record the error as the server's fault; *values* are what becomes of the server."""
+        """Record the error as the server's fault; *values* are further changes of the server."""
         fault = self.arguments.get(FAULT) or self.fault(error)
         with self.store.write() as connection:
             self.write(connection, **({'fault': fault, 'task_state': None} | values))
@@ -219,7 +219,7 @@ class Job:
         return fault_of(error, self.clock())
 
     def power(self) -> PowerState:
-        """The power state of the server's machine; as it was last where its host is down, and may never tell."""
+        """The power state of the machine; the last known one if its host is down and cannot be asked."""
         if self.server.host is None:
             return PowerState.NOSTATE
         if not is_host_up(self.platform, self.server.host):
@@ -234,7 +234,7 @@ class Job:
 
     @functools.cached_property
     def first_devices(self) -> list[BlockDevice]:
-        """The server's disks as they were when that was asked first, and as this job changes them."""
+        """The server's disks as they were on first access, and as this job changes them."""
         return self.devices()
 
     def devices(self) -> list[BlockDevice]:
@@ -249,24 +249,24 @@ def fault_of(error: BaseException, now: datetime) -> dict[str, Any]:
 
 
 def message_of(error: BaseException) -> str:
-    """What clients may read: the text of a domain error, no more than the class of any other."""
+    """A message that clients may read: the text of a domain error, or only the class of any other."""
     text = str(error) if isinstance(error, Error) else type(error).__name__
     return text[:LONGEST_MESSAGE]
 
 
-# ------------------------------------------------------------------ what becomes of a server when a job fails
+# ------------------------------------------------------------------ the server after a failed job
 
 
 def into_error(job: Job, error: Exception) -> None:
-    """The server is in ERROR, and clients read why."""
+    """The server is in ERROR, and clients can read the fault."""
     job.fail(error, vm_state=VMState.ERROR, power_state=job.power())
 
 
 def unchanged(job: Job, error: Exception) -> None:
-    """The server is what it was before."""
+    """The server keeps its previous state."""
     job.fail(error, power_state=job.power())
 
 
 def abandon(job: Job, error: Exception) -> None:
-    """The server has nothing to do with it."""
+    """The server is not affected."""
     job.end('Error')

@@ -1,8 +1,8 @@
 """The queue of tasks.
 
-A worker claims a task by compare-and-set for the time of a lease, which it renews; whoever finds a lease that ran out
-takes the work over. A worker that was taken for dead cannot finish what it began: how often a task was claimed tells
-whose it is. The tasks of one server are done one after the other, in the order they came.
+A worker claims a task by compare-and-set, for the duration of a lease that it renews; when a lease expires, another
+worker takes over. A worker that was presumed dead cannot finish its task: the number of claims is a fencing token. The
+tasks of one server run one after the other, in order of creation.
 """
 
 import heapq
@@ -30,26 +30,27 @@ from computeapi.errors import Error
 
 LOG = logging.getLogger(__name__)
 PATIENT_LOOK, PAUSE_SECONDS = 3, 0.005
-"""The look for work that waits for who has locked a server, for that may be nobody who claims a task of it; and how
-long it is waited before another one."""
-# Who has a task that waits until it is taken up again: for something that it wants, e.g. the store, or for the driver.
+"""The attempt from which on a search for work waits for a lock on a server, because its holder may not be a worker that
+claims one of its tasks; and the pause before the next attempt."""
+# The owner of a task that waits to be resumed, e.g. for the store or for the driver.
 NOBODY = ''
-# The argument of a task that says how often it was put back.
+# The argument of a task that counts how often it was put back.
 WAITS = 'waits'
-# The argument of a task that says that its request was not accepted yet.
+# The argument of a task whose request is not accepted yet.
 PREPARING = 'preparing'
 
 
 class Doable(Protocol):
-    """What can be queued: something that workers know by its kind."""
+    """Something that can be queued: workers know it by its kind."""
 
     kind: str
 
 
 class Tasks:
-    """The queue of a store: add to it inside a transaction, `wake` after it. seal: of the tokens of those who ask.
+    """The queue of a store: call `add` in a transaction, and `wake` after it. seal: encrypts the tokens of callers.
 
-    Other processes are told by the database, if it can. mark: gives arguments that all tasks have which are added now.
+    Other processes are notified through the database, if it supports that. mark: returns arguments that are added to
+    all new tasks.
     """
 
     def __init__(
@@ -65,9 +66,9 @@ class Tasks:
         self.owner = str(uuid.uuid4())
         self.waiting = threading.Condition()
         self.generation = 0
-        # Held by the thread that looks for what is due.
+        # Held by the thread that looks for due tasks.
         self.looking = threading.RLock()
-        # When something is due that this process knows of, the soonest first.
+        # The times at which tasks become due, as far as this process knows them, soonest first.
         self.due: list[datetime] = []
 
     def add(
@@ -82,9 +83,9 @@ class Tasks:
         not_before: datetime | None = None,
         leased: bool = False,
     ) -> Task:
-        """Queue work in the caller's transaction. The caller's token is kept if it can be sealed, for as long.
+        """Queue work in the caller's transaction. If the caller's token can be encrypted, it is stored with the task.
 
-        leased: to this process, which does the work itself, or part of it before it releases the task; should it die,
+        leased: to this process, which does the work itself, or part of it before it releases the task; if it dies,
         another takes over.
         """
         now = self.clock()
@@ -115,7 +116,7 @@ class Tasks:
         context: Context,
         arguments: Mapping[str, Any],
     ) -> None:
-        """The same work on several new servers, each with its action."""
+        """Queue the same work for several new servers, each with its action."""
         facts: dict[str, Any] = {'kind': work.kind, 'context': self.frozen(context), 'attempts': 0}
         facts |= {'arguments': {**arguments, **self.mark()}, 'created_at': self.clock()}
         rows.insert_all(
@@ -123,7 +124,7 @@ class Tasks:
         )
 
     def add_once(self, connection: sa.Connection, work: Doable, server_id: str, context: Context) -> None:
-        """The same for work that tells nothing from other work of its kind: once is enough if nobody has begun."""
+        """Queue work whose tasks are all alike: once is enough if none has begun."""
         if rows.is_waiting(connection, work.kind, server_id):
             self.hasten(connection, server_id)
         else:
@@ -138,10 +139,10 @@ class Tasks:
         arguments: Mapping[str, Any],
         undo: Callable[[], None],
     ) -> Iterator[Task]:
-        """For a request that makes things elsewhere before it can write down what they are for.
+        """For a request that creates things elsewhere before it can record what they are for.
 
-        The block ends with `release` or `done`. If it fails `undo` takes back what it made; if that fails, too, or this
-        process dies in it, a worker does, as the kind of work says.
+        The block ends with `release` or `done`. If it fails, `undo` takes back what it created; if that fails, too, or
+        this process dies in the block, a worker does so, as defined by that kind of work.
         """
         task = self.store.tell(self.add, work, server_id, context, arguments, leased=True)
         try:
@@ -165,62 +166,62 @@ class Tasks:
         return {name: value for name, value in facts.items() if value is not None}
 
     def release(self, connection: sa.Connection, task: Task, action_id: int | None) -> bool:
-        """Leave the rest of a task that this process has to the workers; False when one of them took it over."""
+        """Leave the rest of a leased task to the workers; False if one of them has taken it over."""
         wakeups.tell(connection)
         nobodys = {'owner': None, 'lease_until': None, 'not_before': None}
         return rows.update(connection, task, {'action_id': action_id, 'arguments': task.arguments, **nobodys})
 
     def note(self, task: Task, facts: Mapping[str, Any]) -> bool:
-        """Add to the arguments what whoever runs the task again must know; False when that is another one now."""
+        """Add facts that later runs of the task need to its arguments; False if another worker has it."""
         return self.store.tell(self.note_in, task, facts)
 
     def note_in(self, connection: sa.Connection, task: Task, facts: Mapping[str, Any]) -> bool:
-        """The same in the caller's transaction."""
+        """The same, in the caller's transaction."""
         task.arguments.update(facts)
         return rows.update(connection, task, {'arguments': task.arguments})
 
     def is_mine(self, task: Task) -> bool:
-        """Whether nobody took the task over from whoever claimed it as it is here."""
+        """Whether nobody has taken the task over since the claim recorded in *task*."""
         return self.store.ask(rows.is_claimed, task)
 
     def wake(self) -> None:
-        """Tell a worker of this process that there may be something to do; if there is, it tells the next one."""
+        """Notify a worker of this process that there may be work; if there is, it notifies the next one."""
         with self.waiting:
             self.generation += 1
             self.waiting.notify()
 
     def wake_all(self) -> None:
-        """Let all workers of this process look."""
+        """Let all workers of this process look for work."""
         with self.waiting:
             self.generation += 1
             self.waiting.notify_all()
 
     def wait(self, generation: int, seconds: float) -> None:
-        """Until `wake` was called after *generation* was read, something is due, or the time is over."""
+        """Wait until `wake` was called after *generation* was read, a task is due, or the time is over."""
         with self.waiting:
             now = self.clock()
             while self.due and self.due[0] < now:
                 heapq.heappop(self.due)
             if self.due:
-                # A lease counts to its last microsecond.
+                # A lease is valid to its last microsecond.
                 seconds = min(seconds, (self.due[0] - now).total_seconds() + 0.001)
             self.waiting.wait_for(lambda: self.generation != generation, seconds)
 
     def claim(self) -> Task | None:
-        """One task that is due, now this worker's; None when there is none."""
+        """Claim one due task; None if there is none."""
         for look in itertools.count(1):
             patient = look >= PATIENT_LOOK
-            # Threads that look at the same time find the same. Who waits for somebody else keeps none of them waiting.
+            # Threads that look at the same time find the same tasks. One that waits for a lock delays no other.
             with nullcontext() if patient else self.looking:
                 now = self.clock()
                 candidates = self.store.ask(rows.due, now)
                 if not candidates:
                     break
                 if len(candidates) > 1:
-                    # There may be more than one thread has time for.
+                    # There may be more tasks than this thread can run.
                     self.wake()
                 with self.store.write() as connection:
-                    # Other processes look, too, and who waited for one of them would be told that it is taken.
+                    # Other processes look, too; waiting for one of them would only show that it has taken the task.
                     task_id = rows.choose(connection, candidates, now, wait=patient)
                     if task_id is not None and (
                         task := rows.claim(connection, task_id, self.owner, now, now + self.lease_time)
@@ -231,33 +232,33 @@ class Tasks:
         return None
 
     def renew(self, task_ids: Collection[int]) -> None:
-        """Keep these tasks, which the workers of this process are doing."""
+        """Renew the leases of these tasks, which workers of this process are running."""
         if task_ids:
             self.store.tell(rows.renew, task_ids, self.owner, self.clock() + self.lease_time)
 
     def expect_dead(self) -> None:
-        """Let the workers look at once when a lease runs out that its owner has not renewed when it should have."""
+        """Wake the workers as soon as a lease expires whose owner has not renewed it in time."""
         due = self.store.ask(rows.next_lapse, self.clock() + self.lease_time / 2)
         if due is not None:
             self._expect(due)
             self.wake()
 
     def give_up(self, task: Task, facts: Mapping[str, Any]) -> bool:
-        """Take a task from whoever is at it and leave it to the next, who must know these facts; False when another
-        one has it already."""
+        """Take a task from its worker and leave it to the next, with these facts; False if it was taken over
+        already."""
         left = {'owner': NOBODY, 'lease_until': rows.LONG_AGO, 'arguments': {**task.arguments, **facts}}
         return self.store.tell(rows.update, task, left)
 
     def done(self, connection: sa.Connection, task: Task) -> bool:
-        """Remove the task; False when another worker took it over."""
+        """Remove the task; False if another worker has taken it over."""
         return rows.delete(connection, task)
 
     def put_off(self, task: Task, seconds: float) -> None:
-        """Release a task that is to be taken up again after a while; those of the server that follow wait, too."""
+        """Release a task that is to be resumed after a while; later tasks of the server wait, too."""
         self.store.tell(rows.update, task, self._until(task, seconds))
 
     def put_back(self, task: Task, seconds: float) -> None:
-        """The same for one that waits for the driver, which is none of its attempts."""
+        """The same for a task that waits for the driver, which does not count as an attempt."""
         task.arguments[WAITS] = task.arguments.get(WAITS, 0) + 1
         if not self.store.tell(rows.put_back, task, self._until(task, seconds)):
             self.put_off(task, 0)
@@ -270,40 +271,40 @@ class Tasks:
     def _expect(self, due: datetime) -> None:
         with self.waiting:
             heapq.heappush(self.due, due)
-            # Whoever waits already would wait for longer.
+            # A thread that is waiting already would wait for longer.
             self.wake()
 
     def hasten(self, connection: sa.Connection, server_id: str) -> None:
-        """Let what waits look at once what becomes of the server: it was asked for something else."""
+        """Let waiting tasks of the server check it at once, because something else was requested for it."""
         if rows.hasten(connection, server_id, NOBODY, self.clock()):
             wakeups.tell(connection)
 
     def hasten_all(self) -> None:
-        """Let all that waits look at once: something that it may wait for is no more."""
+        """Let all waiting tasks check at once, because something that they may wait for is gone."""
         with self.store.write() as connection:
             for server_id in rows.held_servers(connection):
                 self.hasten(connection, server_id)
         self.wake()
 
     def remove(self, connection: sa.Connection, work: Doable, server_id: str) -> list[int]:
-        """Forget work on a server, though a worker may be at it; the actions that it was for."""
+        """Remove work on a server, even if a worker is running it; returns the actions that it was for."""
         return rows.remove(connection, work.kind, server_id)
 
     def cancel(self, connection: sa.Connection, server_id: str) -> None:
-        """Forget what waits for its time: the server has gone another way."""
+        """Remove tasks that are not due yet, because the server took another course."""
         rows.cancel(connection, server_id)
 
     def release_all(self) -> None:
-        """Take the work of every other worker over at once; only for a store that no other process uses."""
+        """Take over the work of every other worker at once; only for a store that no other process uses."""
         self.store.tell(rows.release_all)
 
     def idle(self) -> bool:
-        """Whether there is nothing left that is due."""
+        """Whether no task is due."""
         return self.store.ask(rows.is_empty, self.clock())
 
 
 def tries(task: Task) -> int:
-    """How often somebody began with it who did not just wait."""
+    """How often the task was attempted, without the runs that only waited."""
     return task.attempts - int(task.arguments.get(WAITS, 0))
 
 

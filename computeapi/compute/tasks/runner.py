@@ -1,4 +1,4 @@
-"""From a task to the function that does it, and what follows when it does not."""
+"""Runs the function of a task, and handles its failure."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -18,16 +18,16 @@ from computeapi.states import VMState
 
 LOG = logging.getLogger(__name__)
 MOST_ATTEMPTS = 10
-# How often work begins again at once because something else changed the server.
+# How often work starts over at once because something else changed the server.
 MOST_LOOKS = 3
-# What is no fault of the work: it is tried again.
+# Errors that are not a fault of the work: it is retried.
 TROUBLE = (Unavailable, DatabaseTrouble)
-# The argument of a task whose failure clients see already: what it made is given back as soon as that can be done.
+# The argument of a task whose failure clients already see: what it created is released as soon as possible.
 SETTLING = 'settling'
 
 
 class Abandoned(Error):
-    """What it needed did not come back in time."""
+    """Something it needed did not come back in time."""
 
 
 class TooLong(Error):
@@ -35,10 +35,11 @@ class TooLong(Error):
 
 
 class Runner:
-    """Does tasks: `runner(task)` is what a Worker calls. What it raises is trouble: the task is to be tried again.
+    """Runs tasks: a Worker calls `runner(task)`. An exception means trouble: the task is to be retried.
 
-    abandon: gives back what was made for a server that is gone by then.  settle: follows on what failed because a
-    neighbour was away for long, and makes the server and its neighbours agree.
+    abandon: releases what was created for a server that is deleted by then.
+    settle: the transition that follows when work failed because a neighbour was away for long; it makes the server and
+    its neighbours consistent.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class Runner:
         abandon: Callable[[Platform, Server], None] = lambda platform, server: None,
         settle: Transition | None = None,
     ):
-        """TypeError for a transition that nothing does, and for two of one kind."""
+        """TypeError for a transition without a function, and for two of one kind."""
         self.platform, self.abandon, self.settle = platform, abandon, settle
         self.transitions: dict[str, Transition] = {}
         for each in transitions:
@@ -65,19 +66,19 @@ class Runner:
                 return self.drop(transition, task, server)
             before, seen = seen, (server.vm_state, server.task_state, server.host)
             if seen == before:
-                # It has not changed: the work was not for a server like this.
+                # The server has not changed: the work was not meant for a server in this state.
                 return self.drop(transition, task, server)
             try:
                 return self.run(transition, task, server)
             except OVERTAKEN:
-                # What it had read of the server is not so any more, or it is another worker's to do.
+                # The server has changed since it was read, or another worker has the task.
                 if not self.platform.tasks.is_mine(task):
                     return self.leave(task, server)
         raise Unavailable('The server changed again and again meanwhile.')
 
     def leave(self, task: Task, server: Server) -> None:
-        """Another worker has it. When that one deleted the server, what this one made meanwhile is nobody's; when it
-        has brought it to another host, others may have been told since of the one before."""
+        """Another worker has the task. If it deleted the server, what this one created meanwhile is orphaned; if it
+        moved the server to another host, other services may since have been told the previous host."""
         now = self.server_of(task)
         if now is None:
             self.abandon(self.platform, server)
@@ -98,7 +99,7 @@ class Runner:
         except (*OVERTAKEN, *TROUBLE):
             raise
         except Exception as error:
-            # What the cloud refuses is no bug, and needs no traceback.
+            # A refusal by the cloud is no bug, and needs no traceback.
             bug = None if isinstance(error, Error) else error
             how = (task.kind, task.server_id, self.age(task, begun), reason_of(error))
             LOG.log(
@@ -109,7 +110,7 @@ class Runner:
             LOG.info('%s of server %s is done after %.3f s', task.kind, task.server_id, self.age(task, begun))
 
     def call(self, transition: Transition, job: Job) -> None:
-        """Do it. When a neighbour has been away for longer than work waits for one, that is an error as others are."""
+        """Call the function. A neighbour that is away for longer than the time limit is an error like any other."""
         assert transition.function is not None
         try:
             transition.function(job)
@@ -120,12 +121,12 @@ class Runner:
             raise Abandoned(f'{away} It was waited for {seconds} s.') from away
 
     def check_time(self, task: Task, begun: datetime) -> None:
-        """TooLong for a task that has waited for the driver as long as it may."""
+        """TooLong for a task that has waited for the driver for as long as allowed."""
         if self.age(task, begun) > self.platform.conf.task_timeout:
             raise TooLong(seconds=self.platform.conf.task_timeout)
 
     def age(self, task: Task, begun: datetime) -> float:
-        """How many seconds the work has taken, with those for which it waited before it was begun this time."""
+        """The seconds that the work has taken, including the waits before the current run."""
         steps = map(datetime.fromisoformat, task.arguments.get(BEGUN, {}).values())
         return (self.platform.clock() - min([begun, *steps])).total_seconds()
 
@@ -133,7 +134,7 @@ class Runner:
         return self.platform.store.ask(rows.get, task.server_id)
 
     def fail(self, transition: Transition, job: Job, error: Exception) -> None:
-        """Once it has failed it does not begin again: that is noted before anything is given back."""
+        """Handle a failure. It is recorded before anything is released, because failed work does not start again."""
         if not transition.beside and not self.note_failure(job, error):
             return
         try:
@@ -148,8 +149,8 @@ class Runner:
             job.fail(error, vm_state=VMState.ERROR)
 
     def note_failure(self, job: Job, error: Exception) -> bool:
-        """Write the fault down, with the task of looking after what was left for a neighbour that is away; False when
-        it is another worker's now."""
+        """Record the fault. If a neighbour was away, also queue the task that cleans up afterwards. Returns False if
+        another worker has the task."""
         tasks = self.platform.tasks
         with self.platform.store.write() as connection:
             if FAULT not in job.arguments and isinstance(error, Abandoned) and self.settle is not None:
@@ -157,7 +158,7 @@ class Runner:
             return tasks.note_in(connection, job.task, {FAULT: job.arguments.get(FAULT) or job.fault(error)})
 
     def show_failure(self, transition: Transition, job: Job, error: Exception) -> None:
-        """Let clients see that it has failed, though what it made cannot be given back before a neighbour is there."""
+        """Let clients see the failure, although what was created cannot be released before a neighbour is back."""
         fault = job.arguments.get(FAULT) or job.fault(error)
         if not self.platform.tasks.note(job.task, {FAULT: fault, SETTLING: True}):
             return
@@ -170,7 +171,7 @@ class Runner:
                 actions.finish(connection, job.task.action_id, job.clock(), 'Error')
 
     def drop(self, transition: Transition, task: Task, server: Server | None) -> None:
-        """There is nothing left to do but to take back what was made for it, unless it is another worker's now."""
+        """End the task; only what was created for it is taken back, unless another worker has it now."""
         if not self.platform.tasks.is_mine(task):
             return
         LOG.info('%s of server %s is dropped: another task has superseded it', task.kind, task.server_id)
@@ -183,8 +184,8 @@ class Runner:
                 actions.finish(connection, task.action_id, self.platform.clock(), None if server is None else 'Error')
 
     def undo(self, transition: Transition, task: Task, server: Server | None) -> None:
-        """Take back what was made for the work. What fails again and again is left to the audit: all else that the
-        server is asked for waits for this."""
+        """Take back what was created for the work. If that keeps failing, it is left to the audit, because all other
+        requests about the server wait for this task."""
         if transition.undo is None:
             return
         try:
@@ -200,8 +201,8 @@ class Runner:
 
 
 def is_due(transition: Transition, task: Task, server: Server) -> bool:
-    """Whether the server is still where the task finds it: on its way, or, where that failed, on no other. What was
-    refused is not due, though the server may be on its way for whoever asked for the same again."""
+    """Whether the server is still in a state for the task: in the transition, or, after a failure, in no other one. A
+    task whose request was refused is not due, although an equal request may have begun the same transition."""
     if transition.beside:
         return True
     if PREPARING in task.arguments:
@@ -210,12 +211,12 @@ def is_due(transition: Transition, task: Task, server: Server) -> bool:
 
 
 def reason_of(error: Exception) -> str:
-    """What went wrong, in a line; of the database its own words, without the statement."""
+    """The error in one line; for the database, its own message without the statement."""
     return str(getattr(error, 'reason', None) or getattr(error, 'orig', None) or error) or type(error).__name__
 
 
 def check_failure(task: Task) -> None:
-    """An error for a task that failed before, or that nobody ever came to the end of."""
+    """Raise an error for a task that failed before, or that used up its attempts."""
     if FAULT in task.arguments:
         raise Error(task.arguments[FAULT]['message'])
     if tries(task) > MOST_ATTEMPTS:

@@ -1,13 +1,13 @@
-"""How a server gets from one state to another, and what does it.
+"""State transitions of a server, and the functions that perform them.
 
     PAUSE = Transition('pause', during=TaskState.PAUSING, allowed={VMState.ACTIVE}, failed=unchanged)
 
     @PAUSE.work
     def pause(job: Job) -> None: ...
 
-A request begins it: it checks the server, and writes down the task_state, the action and the task. A worker calls the
-function. Its steps may run again after a worker died, so each first looks whether it was done; the last one is
-`job.finish(...)`, which writes the outcome and removes the task in one transaction.
+A request begins the transition: it checks the server, and writes the task_state, the action and the task. A worker
+calls the function. Its steps may run again after a worker died, so each first checks whether it was done; the last one
+is `job.finish(...)`, which writes the outcome and removes the task in one transaction.
 """
 
 from collections.abc import Callable, Set
@@ -30,13 +30,13 @@ NOTHING_ELSE: Set[TaskState | None] = frozenset({None})
 
 @dataclass(eq=False)
 class Requirement:
-    """In which states a server can be asked for something.
+    """The states in which a server accepts a request.
 
-    name: as its action is recorded.  asked: as a refusal calls it, where that is another name.
+    name: as its action is recorded.  asked: its name in refusals, if it differs.
     allowed: the vm_states (None: any).  while_doing: the task_states (None: any).
-    lockable: whether a locked server refuses it.  tells_lock: whether that refusal says why.
+    lockable: whether a locked server refuses it.  tells_lock: whether that refusal mentions the lock.
     hosted: whether the server must have a host.  launched: whether it must have run at least once.
-    capability: what the driver must be able to do.
+    capability: the required capability of the driver.
     """
 
     name: str
@@ -53,19 +53,19 @@ class Requirement:
 
 @dataclass(eq=False)
 class Transition(Requirement):
-    """A change of a server, done by a worker.
+    """A change of a server, performed by a worker.
 
     during: the task_state that the server shows from the request on (None: none).
-    steps: further ones in which the worker goes on; in any other somebody has overtaken it (the server is being
-    deleted, its state was reset), and the task is dropped.
-    beside: it is done beside whatever the server is doing and leaves its states alone; it ends with `job.end`.
-    shares: whether a server that has shares can do it.
-    failed: what becomes of the server when the function raises an error.
-    harmless: whether the server is then what it was.
-    patient: whether it waits for a neighbour that is away as long as it takes.
-    undo: takes back what the request made for the task, when nobody will do it: the server is gone (None) or is doing
-    something else.
-    kind: what its tasks are called in the queue, where that is not the name.
+    steps: further task_states in which the worker continues; in any other, the task was overtaken (the server is being
+    deleted, its state was reset) and is dropped.
+    beside: it runs alongside whatever the server is doing and leaves its states alone; it ends with `job.end`.
+    shares: whether a server with shares can do it.
+    failed: handles the server when the function raises an error.
+    harmless: whether the server is then as it was before.
+    patient: whether it waits without a limit for a neighbour that is away.
+    undo: takes back what the request created for the task when the task will not run: the server is deleted (None) or
+    is doing something else.
+    kind: the name of its tasks in the queue, if it differs from the name.
     """
 
     _: KW_ONLY
@@ -85,7 +85,7 @@ class Transition(Requirement):
         self.doing = frozenset({self.during, *self.steps})
 
     def work(self, function: Work) -> Work:
-        """Note that this function does it. The decorator is stacked where one function does several."""
+        """Register the function that performs it. Stack the decorator if one function performs several transitions."""
         if self.function is not None:
             raise TypeError(f'{self.kind} is done by {self.function.__name__} already')
         self.function = function
@@ -93,5 +93,5 @@ class Transition(Requirement):
 
 
 def beside(name: str, **facts: Any) -> Transition:
-    """A Transition beside whatever the server is doing; when it fails, that is no fault of the server."""
+    """A Transition that runs alongside whatever the server is doing; its failure is not a fault of the server."""
     return Transition(name, beside=True, failed=abandon, **facts)

@@ -1,4 +1,4 @@
-"""The threads that do tasks."""
+"""The threads that run tasks."""
 
 import logging
 import math
@@ -19,14 +19,14 @@ from computeapi.gate import Gate
 
 LOG = logging.getLogger(__name__)
 HEAD_START_SECONDS = 0.003
-"""How much later a process looks for work that all were told of, for each task that it is at."""
+"""How much later a process looks for work that all were notified of, for each task in progress."""
 
 
 class Worker:
-    """Threads that do the tasks of a store: `run(task)` for each, until `stop`.
+    """Threads that run the tasks of a store: `run(task)` for each, until `stop`.
 
-    beat: says that this process lives; called three times in the time of a lease, also where there are no threads.
-    timeout_seconds: after which a task has failed that does not end; its thread is left to itself.
+    beat: sends the heartbeat of this process; called three times per lease, even without threads.
+    timeout_seconds: a task that takes longer has failed; its thread is abandoned.
     """
 
     def __init__(
@@ -41,13 +41,13 @@ class Worker:
         self.tasks, self.run, self.sweep_seconds, self.beat = tasks, run, sweep_seconds, beat
         self.timeout_seconds = timeout_seconds
         self.stopping = threading.Event()
-        # Closed by who wants nothing to be under way.
+        # Closed by code that needs all work to be paused.
         self.gate = Gate()
         self.threads = [self.thread() for _ in range(threads)]
-        # What each thread is at, and since when.
+        # The task of each thread, and since when.
         self.at: dict[threading.Thread, tuple[Task, float]] = {}
         self.listener = Listener(tasks.store, self.hear)
-        # Begun at once, and again when the connection is lost.
+        # Started at once, and again when the connection is lost.
         listens, now = bool(threads) and self.listener.possible, threading.Event()
         now.set()
         self.hearing = Periodic('worker-listener', self.listener.listen, sweep_seconds if listens else 0, now)
@@ -63,7 +63,7 @@ class Worker:
         self.keeper.start()
 
     def stop(self) -> None:
-        """Finish what is under way, which stays this process's until then, and return."""
+        """Finish the tasks in progress, which stay leased to this process until then, and return."""
         self.stopping.set()
         self.listener.stop()
         self.hearing.stop()
@@ -73,8 +73,8 @@ class Worker:
         self.keeper.stop()
 
     def hear(self) -> None:
-        """Let a thread look for what all processes were told of; first in the one that has the least to do, for those
-        who look at the same time get in each other's way."""
+        """Let a thread look for work that all processes were notified of. The least busy process is first, because
+        processes that look at the same time get in each other's way."""
         self.stopping.wait(len(self.at) * HEAD_START_SECONDS)
         self.tasks.wake()
 
@@ -87,14 +87,14 @@ class Worker:
                 if not found:
                     self.tasks.wait(generation, self.sweep_seconds)
             except DatabaseTrouble:
-                # The store has said so in the log.
+                # The store has already logged it.
                 self.stopping.wait(self.sweep_seconds)
             except Exception:
                 LOG.exception('The database could not be queried for tasks; retrying in %g s', self.sweep_seconds)
                 self.stopping.wait(self.sweep_seconds)
 
     def step(self) -> bool:
-        """Do one task; whether there was one."""
+        """Run one task; returns whether there was one."""
         task = self.tasks.claim()
         if task is None:
             return False
@@ -106,7 +106,7 @@ class Worker:
         finally:
             self.at.pop(thread, None)
             if thread not in self.threads:
-                # It does not look for what may be done next.
+                # This thread does not look for further tasks.
                 self.tasks.wake()
         return True
 
@@ -132,14 +132,14 @@ class Worker:
             self.tasks.put_off(task, self.sweep_seconds)
 
     def keep(self) -> None:
-        """Keep what is under way, and see to what others, or threads of this process, do not come back from."""
+        """Renew the leases of the tasks in progress, and handle tasks of dead processes and hung threads."""
         self.tasks.renew([task.id for task, _ in [*self.at.values()]])
         self.leave_hung()
         self.tasks.expect_dead()
         self.beat()
 
     def leave_hung(self) -> None:
-        """Whose time is over has failed, and another thread takes the place of the one that does not come back."""
+        """Fail tasks that exceed the time limit, and replace the threads that do not return from them."""
         for thread, (task, since) in [*self.at.items()]:
             if elapsed() - since < self.timeout_seconds:
                 continue
@@ -148,7 +148,7 @@ class Worker:
             self.tasks.give_up(task, {FAULT: fault_of(error, self.tasks.clock())})
             self.tasks.wake()
             if self.at.get(thread) != (task, since):
-                # It has come back meanwhile, and is at another task or at none.
+                # It has returned meanwhile, and is idle or has another task.
                 continue
             self.at.pop(thread, None)
             if thread in self.threads:

@@ -1,4 +1,4 @@
-"""What browsers show of a console. All of it comes with the package, and may load nothing from elsewhere."""
+"""The console pages for browsers. All files come with the package, and may load nothing from elsewhere."""
 
 from collections.abc import Sequence
 from http import HTTPStatus
@@ -12,7 +12,7 @@ PAGES = {
     'serial': {'/': 'serial.html', '/serial.html': 'serial.html'},
     'spice-html5': {'/': 'spice.html', '/spice_auto.html': 'spice.html', '/spice.html': 'spice.html'},
 }
-"""By type of console, what is at which path; beside the scripts and the style."""
+"""The page at each path, by console type; in addition to the scripts and styles."""
 SHARED = frozenset(each.name for each in files(__name__).iterdir() if each.name.endswith(('.css', '.js')))
 TYPES = {'html': 'text/html', 'css': 'text/css', 'js': 'text/javascript', 'txt': 'text/plain'}
 POLICY = (
@@ -21,9 +21,9 @@ POLICY = (
 
 
 def answer(kind: str, path: str, framing: Sequence[str]) -> Response:
-    """The page of that type of console, or what belongs to it.
+    """The page of that console type, or one of its files.
 
-    framing: names of hosts whose pages may show it as a part of theirs, besides its own.
+    framing: hosts, besides its own, whose pages may embed it.
     """
     name = PAGES[kind].get(path) or (path[1:] if path[1:] in SHARED else None)
     if name is not None:
@@ -36,14 +36,14 @@ def _read(name: str) -> bytes:
 
 
 def _response(status: HTTPStatus, ending: str, body: bytes, framing: Sequence[str]) -> Response:
-    # Dashboards show consoles in frames.
+    # Dashboards embed consoles in frames.
     ancestors = ' '.join(["'self'", *(f'{scheme}://{host}:*' for host in framing for scheme in ('http', 'https'))])
     headers = {
         'Content-Type': f'{TYPES[ending]}; charset=utf-8',
         'Content-Length': str(len(body)),
         'Content-Security-Policy': f'{POLICY}; frame-ancestors {ancestors}',
         'Cache-Control': 'no-store',
-        # The address of a page holds a token.
+        # The URL of a page contains a token.
         'Referrer-Policy': 'no-referrer',
         'X-Content-Type-Options': 'nosniff',
         'Connection': 'close',

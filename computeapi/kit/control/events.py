@@ -50,7 +50,7 @@ class EventHistory(ControlController):
         errors=(400, 503),
     )
     def list_events(self, req: Request) -> webob.Response:
-        """List events since the last reset; clients that accept text/event-stream receive them as they happen."""
+        """List events since the last reset or restore, or stream them to clients that accept text/event-stream."""
         if ServerSentEvents.media_type in req.headers.get('Accept', ''):
             return self._stream(req, ServerSentEvents())
         events = self.tools.events

@@ -21,8 +21,8 @@ TESTS = {
     'method': TEXT,
     'path': TEXT | {'description': 'a part of the path'},
     'status': NUMBER,
-    'user': TEXT | {'description': 'the ID of the caller'},
-    'project': TEXT | {'description': "the ID of the caller's project"},
+    'user': TEXT | {'description': 'the ID or the name of the caller'},
+    'project': TEXT | {'description': "the ID or the name of the caller's project"},
     'since': NUMBER | {'description': 'only entries with a higher number'},
 }
 STATED = {'type': ['string', 'null']}
@@ -34,7 +34,7 @@ ENTRY = whole(
         'duration': {'type': 'number', 'description': 'in seconds'},
         **{name: {'type': 'string'} for name in ('method', 'path', 'query')},
         **dict.fromkeys(('service', 'operation', 'microversion_asked', 'microversion_used', 'user'), STATED),
-        'project': STATED,
+        **dict.fromkeys(('project', 'user_name', 'project_name'), STATED),
         'request': MESSAGE,
         'status': {'type': ['integer', 'null']},
         'response': MESSAGE,
@@ -127,7 +127,4 @@ class RequestJournal(ControlController):
         return {'findings': [each._asdict() for each in findings]}
 
     def _chosen(self, req: Request) -> list[Entry]:
-        tests = {name: req.parameter(name) for name in TESTS}
-        if tests['status'] is not None:
-            tests['status'] = int(tests['status'])
-        return self.tools.journal.entries(**tests)
+        return self.tools.journal.entries(**{name: req.parameter(name) for name in TESTS})

@@ -22,7 +22,7 @@ class HostsDown(ControlController):
 
     @operation('GET', policy=None, response=lone('hosts', array(PLACE)))
     def list_hosts(self, req: Request) -> dict[str, Any]:
-        'List the hosts, and whether they are down.'
+        "List the hosts, and whether they are down."
         return {'hosts': places(self.tools.hosts)}
 
     @operation('POST', '/{name}/down', policy=None, status=204)

@@ -78,7 +78,7 @@ class Events:
         # In the order in which they are committed.
         self._expected: deque[Batch] = deque()
         self.since = 0
-        """That of the last reset, or 0."""
+        """That of the last reset or restore, or 0."""
 
     # ------------------------------------------------------------------ where they come from
 
@@ -106,13 +106,17 @@ class Events:
     def reset(self) -> None:
         """The cloud is as it was when it began: what happened before is past."""
         with self._changed:
-            self._tell([self._keep(CloudEvent, self.clock(), RESET)])
-            self.since = self.last
+            self._begin(RESET)
 
     def restored(self, name: str) -> None:
         """The cloud is as it was when the snapshot of this name was taken."""
         with self._changed:
-            self._tell([self._keep(CloudEvent, self.clock(), RESTORED, None, name)])
+            self._begin(RESTORED, None, name)
+
+    def _begin(self, *facts: Any) -> None:
+        """Tell of another cloud, in which nothing has happened yet."""
+        self._tell([self._keep(CloudEvent, self.clock(), *facts)])
+        self.since = self.last
 
     def end(self) -> None:
         """The cloud is about to end, and nothing more will be told."""
@@ -138,7 +142,7 @@ class Events:
     # ------------------------------------------------------------------ who reads them
 
     def entries(self, *, since: int | None = None, **tests: Any) -> list[CloudEvent]:
-        """Those that are wanted and kept, of those since the last reset, or with a higher number than `since`."""
+        """Those that are wanted and kept, since the last reset or restore, or with a higher number than `since`."""
         wanted = Wanted(**tests)
         with self._changed:
             return self._found(wanted, since)

@@ -1,12 +1,15 @@
 """What becomes of requests to a cloud, as its rules say: a filter around the app of all its services."""
 
+import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from computeapi.clock import utcnow
 from computeapi.kit.faults import Faults
 from computeapi.kit.faults.answers import answer_of, drained, shortened
 from computeapi.kit.faults.facts import RequestFacts, body_of
 from computeapi.kit.faults.rules import AFTER, WITHIN, FaultRule
+from computeapi.kit.variables import ARRIVED
 from computeapi.main import Service
 from computeapi.serve.http.exchange import Later, NoAnswer
 from computeapi.web.filters import Environ, WSGIApp
@@ -34,7 +37,7 @@ class FaultyApp:
             rule, seconds = self._hit(environ)
             environ[FATE] = rule
             if seconds:
-                environ[EPOCH] = self.faults.epoch
+                environ[EPOCH], environ[ARRIVED] = self.faults.epoch, (utcnow(), time.perf_counter())
                 # It comes here again then.
                 raise Later(seconds)
         return self.app(environ, start_response)

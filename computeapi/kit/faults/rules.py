@@ -109,6 +109,8 @@ class FaultRule(Removable):
         self.path = _pattern(facts['path']) if 'path' in facts else None
         low, high = (COMPUTE.version(facts[name]) if name in facts else None for name in _known_versions(facts))
         self.versions = None if low is high is None else (low or COMPUTE.min, high or COMPUTE.max)
+        if self.versions and self.versions[0] > self.versions[1]:
+            raise Invalid(f'There is no microversion from {low} to {high}.')
 
     @property
     def hits(self) -> int:

@@ -37,7 +37,8 @@ class Journal:
     operation: as `computeapi routes` has it, e.g. 'POST /servers' or 'POST /servers/{server_id}/action os-stop'.
     Its parameters may have any name; without an action, all of them are meant, and an action may stand alone.
     service: compute, identity, image, network, volume or share.  method: of HTTP.  path: what the path has in it.
-    status: of the answer.  user, project: the id of the caller's.  since: only entries with a higher number.
+    status: of the answer.  user, project: the id or the name of the caller's.
+    since: only entries with a higher number.
     """
 
     def __init__(self, most_entries: int = MOST_ENTRIES, most_bytes: int = MOST_BYTES):
@@ -164,6 +165,12 @@ def _passes(entry: Entry, test: str, value: Any) -> bool:
         return value in entry.path
     if test == 'since':
         return entry.number > int(value)
+    if test == 'status':
+        return entry.status == int(value)
+    if test == 'method':
+        return entry.method == str(value).upper()
+    if test in ('user', 'project'):
+        return value in (getattr(entry, test), getattr(entry, f'{test}_name'))
     return bool(getattr(entry, test) == value)
 
 

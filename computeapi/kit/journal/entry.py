@@ -53,7 +53,7 @@ class Entry:
     number: from 1 on, in the order in which answers were given.  time: when it came, in UTC.  duration: in seconds.
     service, operation: as computeapi.kit.operations tells them.  path: all of it, as the client sent it.
     microversion_asked, microversion_used: what the headers of the request and of the answer say.
-    user, project: the ids of the caller, if one was found.
+    user, project: the ids of the caller, if one was found; user_name, project_name: what these are called.
     status: None where no answer was given, and then `error` says what kind of error there was instead.
     """
 
@@ -69,6 +69,8 @@ class Entry:
     microversion_used: str | None
     user: str | None
     project: str | None
+    user_name: str | None
+    project_name: str | None
     request: RecordedMessage
     status: int | None
     response: RecordedMessage

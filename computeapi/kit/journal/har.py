@@ -10,7 +10,10 @@ from computeapi.kit.journal.entry import Entry, RecordedMessage
 
 UNKNOWN = -1
 """What the format has for what nobody knows, and for what there was not."""
-FACTS = ('number', 'service', 'operation', 'microversion_asked', 'microversion_used', 'user', 'project', 'error')
+FACTS = (
+    *('number', 'service', 'operation', 'microversion_asked', 'microversion_used'),
+    *('user', 'project', 'user_name', 'project_name', 'error'),
+)
 
 
 def archive(entries: Iterable[Entry]) -> dict[str, Any]:

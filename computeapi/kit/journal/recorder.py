@@ -11,6 +11,7 @@ from computeapi.kit.journal import Journal
 from computeapi.kit.journal.entry import Entry, RecordedMessage, microversion_of
 from computeapi.kit.journal.masking import Masking
 from computeapi.kit.operations import addressed
+from computeapi.kit.variables import ARRIVED
 from computeapi.web.filters import Environ, Headers, WSGIApp
 from computeapi.web.request import CONTEXT
 
@@ -86,8 +87,8 @@ class Recording:
 
     def __init__(self, environ: Environ, start_response: Callable[..., Any], journal: Journal):
         self.environ, self.start_response, self.journal = environ, start_response, journal
-        self.time: datetime = utcnow()
-        self.begun = time.perf_counter()
+        arrived: tuple[datetime, float] = environ.get(ARRIVED) or (utcnow(), time.perf_counter())
+        self.time, self.begun = arrived
         # What is below changes the environment.
         self.method = str(environ['REQUEST_METHOD'])
         self.path = _text(environ.get('SCRIPT_NAME', '') + environ.get('PATH_INFO', ''))
@@ -138,6 +139,8 @@ class Recording:
             microversion_used=microversion_of(response),
             user=caller.user_id,
             project=caller.project_id,
+            user_name=caller.user_name,
+            project_name=caller.project_name,
             request=request,
             status=None if error else self.status,
             response=response,

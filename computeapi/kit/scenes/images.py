@@ -1,7 +1,6 @@
 """Images, and the data of small ones."""
 
 import base64
-import binascii
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -21,7 +20,7 @@ def load(scene: Scene, files: ImageFiles) -> None:
         if entry.get('data'):
             try:
                 data = base64.b64decode(entry['data'], validate=True)
-            except binascii.Error as error:
+            except ValueError as error:
                 raise SceneError((*place, 'data'), str(error)) from None
             written = files.write(row['id'], [data])
             scene.image_data[row['id']] = written

@@ -143,7 +143,7 @@ def _load_subnet(scene: Scene, entry: Entry, network: Values, place: Place) -> N
 def _load_security_groups(scene: Scene) -> None:
     made = []
     for place, entry in scene.entries('security_groups'):
-        if entry['name'] == DEFAULT_GROUP:
+        if entry.get('name') == DEFAULT_GROUP:
             scene.unique_name('security_groups', DEFAULT_GROUP, (*place, 'name'), scene.project(entry, place))
         row = scene.make('security_groups', entry, place)
         _tag(scene, row['id'], entry)
@@ -234,8 +234,10 @@ def _fixed(scene: Scene, book: AddressBook, network_id: str, mac: str, entry: En
         at, address = (*place, 'fixed_ips', number), wanted.get('ip_address')
         if wanted.get('subnet'):
             subnet = scene.row('subnets', scene.resolve('subnets', wanted['subnet'], (*at, 'subnet')))
+        elif address:
+            subnet = book.subnet_of(network_id, address, at)
         else:
-            subnet = book.subnet_of(network_id, address or '', at)
+            raise SceneError(at, 'it says neither a subnet nor an address')
         address = address or book.free(subnet)
         if address is None:
             raise SceneError(at, 'the subnet has no free address')

@@ -20,7 +20,7 @@ MOST = 2**63 - 1
 """What a database holds in a number."""
 INTEGER: Schema = {'type': ['integer', 'null'], 'minimum': -MOST, 'maximum': MOST}
 AMOUNT: Schema = {'type': 'integer', 'minimum': 0, 'maximum': MOST}
-NUMBER: Schema = {'type': 'number'}
+NUMBER: Schema = {'type': 'number', 'minimum': -MOST, 'maximum': MOST}
 BOOLEAN: Schema = {'type': 'boolean'}
 TIME: Schema = {'type': ['string', 'null'], 'format': 'date-time'}
 IP_ADDRESS: Schema = {'type': ['string', 'null'], 'format': 'ip-address'}
@@ -46,11 +46,14 @@ def about(kind: Schema, text: str) -> Schema:
 
 
 def entry(required: tuple[str, ...] = (), /, **properties: Schema) -> Schema:
-    """A thing, which has these properties and no others."""
+    """A thing, which has these properties and no others; what it must have is not null."""
     named = {
         name: schema | {'column': schema['column'] or name} if 'column' in schema else schema
         for name, schema in properties.items()
     }
+    for name in required:
+        if isinstance(kinds := named[name].get('type'), list):
+            named[name] = named[name] | {'type': [kind for kind in kinds if kind != 'null']}
     return {'type': 'object', 'properties': named, 'required': list(required), 'additionalProperties': False}
 
 
@@ -121,7 +124,7 @@ FLAVOR = entry(
 OWN_FLAVOR: Schema = {'type': ['string', 'object', 'null'], 'if': {'type': 'object'}, 'then': FLAVOR}
 """The name or the id of a flavor, or all that one was."""
 IMAGE = entry(
-    ('name',),
+    (),
     id=kept(FILE_NAME, MADE),
     name=kept(STRING),
     project=refers('projects', 'owner', 'the owner'),
@@ -142,6 +145,7 @@ IMAGE = entry(
     tags=LABELS,
     **TIMES,
 )
+POOL = entry(('start', 'end'), start=IP_ADDRESS, end=IP_ADDRESS)
 SUBNET = entry(
     ('cidr',),
     id=ID,
@@ -151,7 +155,7 @@ SUBNET = entry(
     cidr=kept(NAME),
     gateway_ip=kept(IP_ADDRESS, 'the first address; null for none'),
     enable_dhcp=flag(True),
-    allocation_pools=kept(OBJECTS, 'all except the gateway'),
+    allocation_pools=kept({'type': 'array', 'items': POOL}, 'all except the gateway'),
     dns_nameservers=kept(LABELS, default=[]),
     host_routes=kept(OBJECTS, default=[]),
     ipv6_ra_mode=kept(STRING),
@@ -160,7 +164,7 @@ SUBNET = entry(
     **REVISED,
 )
 NETWORK = entry(
-    ('name',),
+    (),
     id=ID,
     name=LABEL,
     description=DESCRIPTION,
@@ -182,7 +186,7 @@ ADDRESS = entry((), subnet=refers('subnets'), ip_address=IP_ADDRESS | {'type': '
 ADDRESSES = {'type': 'array', 'items': ADDRESS}
 PLUG = entry(('network',), id=NAME, network=refers('networks'), mac_address=NAME, fixed_ips=ADDRESSES, **REVISED)
 ROUTER = entry(
-    ('name',),
+    (),
     id=ID,
     name=LABEL,
     description=DESCRIPTION,
@@ -209,7 +213,7 @@ RULE = entry(
     **REVISED,
 )
 SECURITY_GROUP = entry(
-    ('name',),
+    (),
     id=ID,
     name=LABEL,
     description=DESCRIPTION,
@@ -317,7 +321,7 @@ HOST = entry(
     disabled=about(BOOLEAN, 'it gets no new servers'),
     disabled_reason=STRING,
     forced_down=BOOLEAN,
-    down=about(BOOLEAN, 'it is down'),
+    down=about(BOOLEAN, 'it is powered off, until `GET /os-hosts/NAME/startup` of 2.1'),
 )
 AGGREGATE = entry(
     ('name',),

@@ -144,8 +144,8 @@ def view(image: Image) -> dict[str, Any]:
 
 
 def facts(document: dict[str, Any]) -> dict[str, Any]:
-    """The document as attributes of Image; Invalid if it does not fit, Forbidden for what clients cannot set."""
-    check_names(document)
+    """The document as attributes of Image; Invalid if it does not fit. What names clients can set is checked elsewhere:
+    what compute makes images of may have given one others."""
     IMAGE.check(document)
     known = {name: value for name, value in document.items() if name in WRITABLE}
     for name in {'min_disk', 'min_ram'} & known.keys():

@@ -10,7 +10,7 @@ from computeapi.backends.image import Image
 from computeapi.backends.image.files import CHUNK
 from computeapi.standalone.access import CALLER, WRITER
 from computeapi.standalone.image import query
-from computeapi.standalone.image.documents import facts, view, writable
+from computeapi.standalone.image.documents import check_names, facts, view, writable
 from computeapi.standalone.image.patch import operations_of, patched
 from computeapi.standalone.image.service import GlanceController
 from computeapi.standalone.query import sort
@@ -45,6 +45,7 @@ class GlanceImageResources(GlanceController):
 
     @operation('POST', policy=WRITER, body={'type': 'object'}, status=201)
     def create(self, req: Request, body: dict[str, Any]) -> Reply:
+        check_names(body)
         given = {'visibility': 'shared', **facts(body)}
         name, image_id = given.pop('name', None), given.pop('id', None)
         image = self.images.create(req.context, name, image_id=image_id, **given)

@@ -8,7 +8,7 @@ from computeapi import errors
 from computeapi.backends.image.local import VISIBILITIES
 from computeapi.backends.image.members import STATUSES
 from computeapi.db.listing import MAX_PAGE
-from computeapi.standalone.query import boolean, comparison, number, one_of
+from computeapi.standalone.query import MAX_VALUES, boolean, comparison, number, one_of
 from computeapi.web.request import Request
 
 DEFAULT_PAGE = 25
@@ -36,9 +36,12 @@ def several(name: str, value: str) -> str | list[str]:
     if not value.startswith('in:'):
         return value
     try:
-        return next(csv.reader([value.removeprefix('in:')]), [])
+        values = next(csv.reader([value.removeprefix('in:')]), [])
     except csv.Error:
         raise errors.Invalid(f'{name}: what follows in: is not a list of values.') from None
+    if len(values) > MAX_VALUES:
+        raise errors.Invalid(f'{name}: in: takes no more than {MAX_VALUES} values.')
+    return values
 
 
 PARSERS: dict[str, Callable[[str, str], Any]] = {

@@ -136,6 +136,8 @@ def converted(name: str, types: Mapping[str, Any], document: dict[str, Any]) -> 
 
 
 def _converted(value: Any, types: str | Sequence[str]) -> Any:
+    if isinstance(value, float) and value.is_integer() and 'integer' in types:
+        return int(value)
     if not isinstance(value, str) or 'string' in types:
         return value
     if 'boolean' in types:

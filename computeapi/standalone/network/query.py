@@ -5,12 +5,11 @@ from typing import Any
 from computeapi import errors
 from computeapi.db.listing import Page
 from computeapi.db.network_collection import Document
-from computeapi.standalone.query import MAX_SORT_KEYS, number, one_of
+from computeapi.standalone.query import MAX_SORT_KEYS, MAX_VALUES, number, one_of
 from computeapi.web.paging import next_link
 from computeapi.web.request import Request
 
 MAX_PAGE = 1000
-MAX_VALUES = 1000
 RESERVED = ('fields', 'limit', 'marker', 'sort_key', 'sort_dir')
 
 

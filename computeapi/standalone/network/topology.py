@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import orjson
+
 from computeapi import errors
 from computeapi.standalone.access import ADMIN, CALLER, WRITER
 from computeapi.standalone.network import query
@@ -61,12 +63,13 @@ class IPAvailability(NeutronController):
     def list(self, req: Request) -> dict[str, Any]:
         names = {'network_id': 'id', 'network_name': 'name'}
         filters = {names.get(name, name): values for name, values in query.filters(req).items()}
-        return {'network_ip_availabilities': self.networks.ip_availability(req.context, filters)}
+        found = self.networks.ip_availability(req.context, filters)
+        return {'network_ip_availabilities': [_counted(network) for network in found]}
 
     @operation('GET', '/{network_id}', policy=ADMIN)
     def show(self, req: Request, network_id: str) -> dict[str, Any]:
         for found in self.networks.ip_availability(req.context, {'id': [network_id]}):
-            return {'network_ip_availability': found}
+            return {'network_ip_availability': _counted(found)}
         raise errors.NetworkNotFound(id=network_id)
 
 
@@ -87,6 +90,14 @@ class AutoAllocatedTopology(NeutronController):
     @operation('DELETE', policy=WRITER, status=204)
     def delete(self, req: Request, project_id: str) -> None:
         self.networks.delete_auto_topology(req.context, _project(req, project_id))
+
+
+def _counted(found: dict[str, Any]) -> dict[str, Any]:
+    """The same with its total as JSON: of IPv6 there are more addresses than the 64 bits that orjson writes."""
+    counted = {**found, 'total_ips': orjson.Fragment(str(found['total_ips']))}
+    if 'subnet_ip_availability' in found:
+        counted['subnet_ip_availability'] = [_counted(subnet) for subnet in found['subnet_ip_availability']]
+    return counted
 
 
 def _project(req: Request, project_id: str) -> str:

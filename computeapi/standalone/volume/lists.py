@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 
 from computeapi import errors
+from computeapi.backends.volume.local.kept import MAX_IMAGE_METADATA
 from computeapi.db.listing import MAX_PAGE
 from computeapi.standalone.access import CALLER
 from computeapi.standalone.query import comparison, number, sort, truth
@@ -33,6 +34,9 @@ def mapping(name: str, value: str) -> dict[str, str]:
         found = None
     if not isinstance(found, dict) or not all(isinstance(item, str) for item in found.values()):
         raise errors.Invalid(f'{name} must be a mapping of names to values.')
+    # Each is a part of the statement, of which SQLite takes a thousand.
+    if len(found) > MAX_IMAGE_METADATA:
+        raise errors.Invalid(f'{name} must not have more than {MAX_IMAGE_METADATA} items.')
     return found
 
 

@@ -22,9 +22,11 @@ from computeapi.standalone.volume.documents import (
     TYPE,
     shown_specs,
 )
+from computeapi.standalone.volume.lists import page
 from computeapi.standalone.volume.metadata import Pairs, present, without
 from computeapi.standalone.volume.service import CinderController, argued
 from computeapi.web.controller import operation
+from computeapi.web.paging import next_link
 from computeapi.web.request import Request
 
 CREATE = wrapped(
@@ -51,7 +53,11 @@ class CinderTypes(CinderController):
         """An administrator sees the private ones when it asks for them; others see those that they may use."""
         asked = req.parameter('is_public', 'none' if not req.context.is_admin else 'true')
         public = None if asked.lower() == 'none' or not req.context.is_admin else truth('is_public', asked)
-        return {'volume_types': TYPE.render_all(req, self.volumes.types.list(req.context, public=public))}
+        part = page(req)
+        found = self.volumes.types.list(req.context, public=public, **part)
+        further = next_link(req, found, part['limit'], found[-1].id if found else '', without='offset')
+        links = {'volume_type_links': further} if further else {}
+        return {'volume_types': TYPE.render_all(req, found), **links}
 
     @operation('GET', '/default', policy=CALLER)
     def show_default(self, req: Request) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import pytest
 from computeapi.db import servers as rows
 from computeapi.errors import Conflict, DatabaseTrouble, NeighbourAway, Unavailable
 
+AWAY = NeighbourAway(name='Cinder')
 BOB, READER, ALICE, SERVICE = 'bob:project', 'rea:project:reader', 'alice:elsewhere', 'cinder:service:service'
 
 
@@ -56,13 +57,13 @@ def status(world):
 def unheard(world, monkeypatch):
     """unheard('reserve'): block storage does once what it is asked so, and its answer is lost."""
 
-    def lose(name):
+    def lose(name, error=AWAY):
         ask = getattr(world.volumes, name)
 
         def lost(*arguments, **facts):
             monkeypatch.undo()
             ask(*arguments, **facts)
-            raise NeighbourAway(name='Cinder')
+            raise error
 
         monkeypatch.setattr(world.volumes, name, lost)
 
@@ -215,8 +216,9 @@ def test_block_storage_that_does_not_answer_leaves_nothing_behind(attach, attach
     assert attach(volume).status == 200
 
 
-def test_a_reservation_that_nobody_heard_of_is_taken_back(attach, attached, volume, status, unheard, events):
-    unheard('reserve')
+@pytest.mark.parametrize('error', [AWAY, DatabaseTrouble('It has gone away.')], ids=['away', 'database'])
+def test_a_reservation_that_nobody_heard_of_is_taken_back(attach, attached, volume, status, unheard, events, error):
+    unheard('reserve', error)
     assert attach(volume, work=False).status == 503
     assert status(volume) == 'reserved'
     assert attach(volume).status == 400

@@ -78,6 +78,28 @@ def test_a_port_is_made_by_no_more_statements_on_a_network_with_many(networks, p
     assert len(counts) == 1
 
 
+@pytest.mark.parametrize('database', ['sqlite'])
+def test_a_router_goes_without_a_look_at_the_floating_ips_of_others(networks, private, store):
+    """It is SQLite that tells how much it did."""
+    resources, public = networks.resources, networks.floating_ip_pools(ALICE)[0].id
+    routers = [resources.create(BOB, 'routers', {'external_gateway_info': {'network_id': public}})['id'] for _ in 'ab']
+
+    def steps_to_delete(router_id):
+        done = []
+        with store.engine.connect() as connection:
+            driver = connection.connection.dbapi_connection
+        driver.set_progress_handler(lambda: done.append(1), 10)
+        resources.delete(BOB, 'routers', router_id)
+        driver.set_progress_handler(None, 0)
+        return len(done)
+
+    few = steps_to_delete(routers[0])
+    for i in range(20):
+        port = networks.create_port(ALICE, private, server_id=f's{i}')
+        networks.associate_floating_ip(ALICE, networks.create_floating_ip(ALICE).address, port.id)
+    assert 0 < steps_to_delete(routers[1]) < 2 * few
+
+
 def test_an_automatic_network_has_a_router(bare):
     bare.populate(ADMIN, shared=False)
     bare.auto_network(ALICE)

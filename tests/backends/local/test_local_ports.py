@@ -255,10 +255,22 @@ def test_a_floating_ip_is_taken_from_a_port_that_goes_meanwhile(networks, privat
     assert networks.ports(ALICE, ids=[port.id]) == []
 
 
+def _remove_interface(resources, interface):
+    resources.remove_router_interface(ADMIN, interface['device_id'], {'port_id': interface['id']})
+
+
+def _move_interface(resources, interface):
+    other = resources.create(ADMIN, 'subnets', {'network_id': interface['network_id'], 'cidr': '198.51.100.0/24'})
+    resources.update(ADMIN, 'ports', interface['id'], {'fixed_ips': [{'subnet_id': other['id']}]})
+
+
 @pytest.mark.several_writers
-def test_no_floating_ip_leads_through_an_interface_that_goes_meanwhile(service, networks, private, monkeypatch):
+@pytest.mark.parametrize(('name', 'leave'), [('remove', _remove_interface), ('remove_address', _move_interface)])
+def test_no_floating_ip_leads_through_an_interface_that_goes_meanwhile(
+    service, networks, private, monkeypatch, name, leave
+):
     port, floating_ip = networks.create_port(ALICE, private, server_id='s'), networks.create_floating_ip(ALICE)
-    resources, remove = service.own.resources, rules.remove
+    resources, remove = service.own.resources, getattr(rules, name)
     [interface] = resources.find(ADMIN, 'ports', {'network_id': [private], 'device_owner': [ROUTER_INTERFACE]})
 
     def associate():
@@ -272,8 +284,8 @@ def test_no_floating_ip_leads_through_an_interface_that_goes_meanwhile(service, 
         coming.join(0.5)
         return remove(*facts)
 
-    monkeypatch.setattr(rules, 'remove', later)
-    resources.remove_router_interface(ADMIN, interface['device_id'], {'port_id': interface['id']})
+    monkeypatch.setattr(rules, name, later)
+    leave(resources, interface)
     coming.join()
     assert networks.floating_ip(ALICE, floating_ip.id).port_id is None
 

@@ -77,7 +77,7 @@ def test_subnets_take_ranges_from_pools(ask, create, take):
     assert pool['prefixes'] == ['10.0.0.0/23', '10.0.2.0/24']
     assert take(pool) == '10.0.0.0/25'
     assert take(pool, prefixlen=24) == '10.0.1.0/24'
-    assert take(pool, prefixlen=24) == '10.0.2.0/24'
+    assert take(pool, prefixlen=24.0) == '10.0.2.0/24'
     assert take(pool, cidr='10.0.0.192/26') == '10.0.0.192/26'
     take(pool, cidr='10.0.0.192/26', expect=409)
     take(pool, cidr='10.9.0.0/26', expect=409)
@@ -239,3 +239,14 @@ def test_the_room_in_a_network(ask, create, net):
     listed = ask('GET /network-ip-availabilities?network_name=net', by='admin').json['network_ip_availabilities']
     assert listed == [found]
     ask(f'GET /network-ip-availabilities/{"0" * 36}', by='admin', expect=404)
+
+
+def test_more_addresses_are_counted_than_64_bits_hold(ask, create):
+    network = create('networks', name='net')
+    for cidr in ('2001:db8::/48', '2001:db8:1::/64'):
+        create('subnets', network_id=network['id'], cidr=cidr, ip_version=6)
+    found = ask(f'GET /network-ip-availabilities/{network["id"]}', by='admin').json['network_ip_availability']
+    sizes = [subnet['total_ips'] for subnet in found['subnet_ip_availability']]
+    assert sizes == [2**80 - 2, 2**64 - 2]
+    assert found['total_ips'] == sum(sizes)
+    assert found in ask('GET /network-ip-availabilities', by='admin').json['network_ip_availabilities']

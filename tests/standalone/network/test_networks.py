@@ -616,6 +616,24 @@ def test_a_router_leads_out(ask, router, public):
     ask(f'PUT {path}', {'router': {'external_gateway_info': again['external_gateway_info']}}, expect=200)
 
 
+def test_a_gateway_has_other_addresses_while_floating_ips_lead_through_it(ask, create, router, net, plug, public):
+    plug(router, subnet_id=net[1]['id'])
+    port = create('ports', network_id=net[0]['id'])
+    floating = create('floatingips', floating_network_id=public, port_id=port['id'])
+
+    def move(*addresses):
+        gateway = {'network_id': public, 'external_fixed_ips': [*addresses]}
+        asked = {'router': {'external_gateway_info': gateway}}
+        changed = ask(f'PUT /routers/{router["id"]}', asked, by='admin', expect=200).json['router']
+        return changed['external_gateway_info']['external_fixed_ips']
+
+    [held] = router['external_gateway_info']['external_fixed_ips']
+    assert move({'subnet_id': held['subnet_id']}) == [held]
+    assert move({'ip_address': '203.0.113.50'}) == [{**held, 'ip_address': '203.0.113.50'}]
+    assert ask(f'GET /floatingips/{floating["id"]}').json['floatingip']['router_id'] == router['id']
+    ask(f'PUT /routers/{router["id"]}', {'router': {'external_gateway_info': {}}}, by='admin', expect=409)
+
+
 def test_a_gateway_is_on_an_external_network(ask, net):
     body = {'router': {'external_gateway_info': {'network_id': net[0]['id']}}}
     assert 'external' in fault(ask('POST /routers', body, expect=400))[1]
@@ -729,6 +747,24 @@ def test_a_floating_ip_goes_through_a_router(ask, create, router, net, plug, pub
     free = ask(f'PUT {path}', {'floatingip': {'port_id': None}}, expect=200).json['floatingip']
     assert (free['status'], free['router_id'], free['port_details'], free['fixed_ip_address']) == ('DOWN', *[None] * 3)
     plug(router, 'remove', subnet_id=net[1]['id'])
+
+
+def test_an_interface_does_not_leave_what_needs_it(ask, create, router, net, plug, public):
+    network, subnet = net
+    other = create('subnets', network_id=network['id'], cidr='198.51.100.0/24')['id']
+    port = create('ports', network_id=network['id'], fixed_ips=[{'subnet_id': subnet['id']}])
+    path = f'/ports/{plug(router, subnet_id=subnet["id"])["port_id"]}'
+    floating = create('floatingips', floating_network_id=public, port_id=port['id'])
+    away, beside = ({'port': {'fixed_ips': [{'subnet_id': each}]}} for each in (other, subnet['id']))
+    assert 'floating IPs' in fault(ask(f'PUT {path}', away, expect=409))[1]
+    ask(f'PUT {path}', {'port': {'fixed_ips': [{'ip_address': '192.0.2.7'}]}}, expect=200)
+    ask(f'PUT {path}', beside, expect=200)
+    ask(f'DELETE /floatingips/{floating["id"]}', expect=204)
+    route = {'destination': '10.9.0.0/16', 'nexthop': '192.0.2.9'}
+    ask(f'PUT /routers/{router["id"]}', {'router': {'routes': [route]}}, expect=200)
+    assert 'routes' in fault(ask(f'PUT {path}', away, expect=409))[1]
+    ask(f'PUT /routers/{router["id"]}', {'router': {'routes': []}}, expect=200)
+    ask(f'PUT {path}', away, expect=200)
 
 
 def test_a_floating_ip_keeps_its_port_unless_told(ask, create, router, net, plug, public):

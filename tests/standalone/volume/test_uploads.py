@@ -1,12 +1,14 @@
 """Images that are made of volumes."""
 
 import shutil
+import threading
 import time
+from pathlib import Path
 
 import pytest
 
 from computeapi.backends.volume.local import LocalVolumes
-from computeapi.backends.volume.local.files import VolumeFiles
+from computeapi.backends.volume.local.files import FileFilling, VolumeFiles
 from computeapi.errors import Error
 from computeapi.standalone.volume import cinder
 from tests.standalone.volume.conftest import authenticate
@@ -38,10 +40,14 @@ def test_what_cannot_be_uploaded_leaves_no_image(create, act, status, images, al
 
 class TestWithData:
     @pytest.fixture
-    def app(self, store, images, tmp_path):
+    def volumes(self, store, images, tmp_path):
         files = VolumeFiles(tmp_path / 'volumes', lambda *asked: None)
         volumes = LocalVolumes(store, images, types={'fake': {}}, files=files)
         volumes.populate()
+        return volumes
+
+    @pytest.fixture
+    def app(self, volumes):
         return cinder(volumes, authenticate)
 
     def test_an_image_has_what_the_volume_has(self, create, act, status, images, alice, tmp_path):
@@ -73,6 +79,41 @@ class TestWithData:
         with images.download(alice, image_id).file as file:
             assert file.read(5) == b'data\0'
 
+    def test_a_volume_that_its_server_leaves_meanwhile_is_available(
+        self, ask, create, act, status, images, monkeypatch
+    ):
+        left, volume = threading.Event(), create()
+        held = {'volume_uuid': volume['id'], 'instance_uuid': None, 'connector': {'host': 'here'}}
+        attachment = ask('POST /v3/attachments', {'attachment': held}, version='3.43').json['attachment']['id']
+        assert status(volume) == 'in-use'
+        monkeypatch.setattr(images, 'upload', lambda *asked: left.wait(60))
+        act(volume, UPLOAD, {'image_name': 'made', 'force': True})
+        ask(f'DELETE /v3/attachments/{attachment}')
+        left.set()
+        deadline = time.monotonic() + 60
+        while status(volume) == 'uploading':
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert status(volume) == 'available'
+
+    def test_what_a_volume_is_made_of_may_go_at_once(self, ask, create, status, monkeypatch, tmp_path):
+        volume, begin = create(), FileFilling.begin
+        (tmp_path / 'volumes' / volume['id']).write_bytes(b'data')
+
+        def later(*asked):
+            ask(f'DELETE /v3/volumes/{volume["id"]}', expect=202)
+            begin(*asked)
+
+        monkeypatch.setattr(FileFilling, 'begin', later)
+        copy = create(source_volid=volume['id'])
+        deadline = time.monotonic() + 60
+        while status(copy) == 'creating':
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert status(copy) == 'available'
+        with (tmp_path / 'volumes' / copy['id']).open('rb') as file:
+            assert file.read(5) == b'data\0'
+
     @pytest.fixture
     def group(self, ask):
         kind = ask('POST /v3/group_types', {'group_type': {'name': 'together'}}, by='admin', expect=202).json
@@ -89,6 +130,17 @@ class TestWithData:
         assert {each.name for each in files.iterdir()} == {alone['id'], member['id']}
         ask(f'POST /v3/groups/{group}/action', {'delete': {'delete-volumes': True}}, expect=202)
         assert [each.name for each in files.iterdir()] == [alone['id']]
+
+    def test_what_goes_while_a_service_starts_keeps_it_from_nothing(self, volumes, create, tmp_path, monkeypatch):
+        create()
+        listed = Path.glob
+
+        def late(folder, pattern):
+            yield from listed(folder, pattern)
+            yield folder / 'gone.part'
+
+        monkeypatch.setattr(Path, 'glob', late)
+        volumes.recover()
 
     def test_there_is_as_much_room_as_on_the_disk(self, ask, tmp_path):
         [pool] = ask('GET /v3/scheduler-stats/get_pools?detail=true', by='admin').json['pools']

@@ -8,6 +8,7 @@ from computeapi.web.app import App
 
 SERVER = '5b5ab8b0-7a65-4ba5-a1f9-6e8ad8d0c6a4'
 NOWHERE = '00000000-0000-4000-8000-00000000dead'
+MANY_PAIRS = urllib.parse.quote('{' + ','.join(f'"{chr(number)}":""' for number in range(256, 766)) + '}')
 
 
 @pytest.mark.parametrize('path,status', [('/', 300), ('/v3', 200), ('/v3/', 200)])
@@ -224,6 +225,7 @@ def test_administrators_see_all_projects_when_they_ask(ask, create):
         'bootable=maybe',
         'metadata=junk',
         'metadata=%5B%5D',
+        pytest.param(f'metadata={MANY_PAIRS}&glance_metadata={MANY_PAIRS}', id='many pairs'),
         'created_at=soon',
         'sort=secret',
         'sort=' + ','.join(['name'] * 11),
@@ -582,8 +584,21 @@ def test_delete_with_its_snapshots(ask, create):
     assert ask('GET /v3/snapshots').json['snapshots'] == []
 
 
+def test_types_have_pages(ask):
+    ordered = 'sort_key=name&sort_dir=asc'
+    page = ask(f'GET /v3/types?limit=2&{ordered}').json
+    assert [kind['name'] for kind in page['volume_types']] == ['__DEFAULT__', 'fake']
+    [link] = page['volume_type_links']
+    address = urllib.parse.urlsplit(link['href'])
+    rest = ask(f'GET {address.path}?{address.query}').json
+    assert [kind['name'] for kind in rest['volume_types']] == ['multiattach']
+    assert 'volume_type_links' not in rest
+    assert names(ask(f'GET /v3/types?offset=1&{ordered}'), 'volume_types') == ['fake', 'multiattach']
+    ask(f'GET /v3/types?marker={NOWHERE}', expect=404)
+
+
 def test_types(ask):
-    assert names(ask('GET /v3/types'), 'volume_types') == ['__DEFAULT__', 'fake', 'multiattach']
+    assert set(names(ask('GET /v3/types'), 'volume_types')) == {'__DEFAULT__', 'fake', 'multiattach'}
     assert ask('GET /v3/types/default').json['volume_type']['name'] == '__DEFAULT__'
     asked = {'name': 'fast', 'description': 'd', 'extra_specs': {'a': 'b'}}
     ask('POST /v3/types', {'volume_type': asked}, expect=403)

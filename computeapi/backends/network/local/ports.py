@@ -1,5 +1,6 @@
 """What may be done with ports."""
 
+import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -7,8 +8,9 @@ from computeapi import errors
 from computeapi.backends.network.local import addresses, qos, security_groups
 from computeapi.db import network_projects, ports, routers
 from computeapi.db.network_collection import Document, Work
-from computeapi.db.networks import NETWORKS, is_owner
+from computeapi.db.networks import NETWORKS, SUBNETS, is_owner
 from computeapi.db.ports import FLOATING_IP, PORTS, ROUTER_GATEWAY, ROUTER_INTERFACE
+from computeapi.db.routers import ROUTERS
 
 # Ports that routers and floating IPs make for themselves.
 SERVICE_OWNERS = (FLOATING_IP, ROUTER_GATEWAY, ROUTER_INTERFACE)
@@ -46,8 +48,12 @@ def add(work: Work, facts: Document) -> str:
 
 
 def hold_network(work: Work, port_id: str, facts: Document | None = None) -> None:
-    """Who locks the network, too, does so before the port."""
-    NETWORKS.lock(work.elevated(), PORTS.get(work, port_id)['network_id'])
+    """Who locks the network, too, does so before the port; and the router that the port is an interface of before both,
+    for who leads a floating IP through that waits for it."""
+    port = PORTS.get(work, port_id)
+    if port['device_owner'] == ROUTER_INTERFACE:
+        ROUTERS.lock(work.elevated(), port['device_id'])
+    NETWORKS.lock(work.elevated(), port['network_id'])
 
 
 def update(work: Work, port_id: str, facts: Document) -> None:
@@ -65,7 +71,7 @@ def update(work: Work, port_id: str, facts: Document) -> None:
     if 'allowed_address_pairs' in facts:
         changed['allowed_address_pairs'] = _address_pairs({**port, **changed})
     if facts.get('fixed_ips') is not None:
-        _set_fixed_ips(work, port, facts['fixed_ips'])
+        set_fixed_ips(work, port, facts['fixed_ips'])
     if {'security_groups', 'port_security_enabled'} & facts.keys():
         ports.set_security_groups(work, port_id, _groups(work, {**port, **facts}))
     PORTS.update(work, port_id, changed)
@@ -181,8 +187,10 @@ def _groups(work: Work, port: Document) -> Sequence[str]:
     return [security_groups.default_group(work, port['project_id'])]
 
 
-def _set_fixed_ips(work: Work, port: Document, wanted: Iterable[Mapping[str, Any]]) -> None:
-    """Make these the addresses of the port; what it has and keeps stays untouched."""
+def set_fixed_ips(work: Work, port: Document, wanted: Iterable[Mapping[str, Any]]) -> None:
+    """Make these the addresses of the port; what it has and keeps stays untouched. Conflict if a router would leave a
+    subnet that something needs it on."""
+    needed = _needed(work, port) if port['device_owner'] == ROUTER_INTERFACE else {}
     leaving, new = list(port['fixed_ips']), []
     for want in wanted:
         kept = next((held for held in leaving if want.items() <= held.items()), None)
@@ -193,3 +201,32 @@ def _set_fixed_ips(work: Work, port: Document, wanted: Iterable[Mapping[str, Any
     for held in leaving:
         remove_address(work, port, held['ip_address'])
     addresses.allocate(work, port, new)
+    if needed:
+        kept = {held['subnet_id'] for held in PORTS.get(work, port['id'])['fixed_ips']}
+        _check_left(port, {subnet_id: users for subnet_id, users in needed.items() if subnet_id not in kept})
+
+
+def check_unneeded(work: Work, interface: Document) -> None:
+    """Conflict if something needs the interface of a router."""
+    _check_left(interface, _needed(work, interface))
+
+
+def _check_left(interface: Document, needed: Mapping[str, str]) -> None:
+    for subnet_id, users in needed.items():
+        raise errors.Conflict(
+            f'Router interface for subnet {subnet_id} on router {interface["device_id"]} cannot be deleted, as it is '
+            f'required by one or more {users}.'
+        )
+
+
+def _needed(work: Work, interface: Document) -> dict[str, str]:
+    """By subnet, what needs the interface of a router to it: routes or floating IPs."""
+    router = ROUTERS.get(work.elevated(), interface['device_id'])
+    hops = [ipaddress.ip_address(route['nexthop']) for route in router['routes']]
+    found = {}
+    for subnet in SUBNETS.find(work.elevated(), id={held['subnet_id'] for held in interface['fixed_ips']}):
+        if any(hop in ipaddress.ip_network(subnet['cidr']) for hop in hops):
+            found[subnet['id']] = 'routes'
+        elif routers.floating_ips_through(work, router['id'], subnet['id']):
+            found[subnet['id']] = 'floating IPs'
+    return found

@@ -80,22 +80,9 @@ def remove_interface(work: Work, router_id: str, facts: Document) -> Document:
     if not {'port_id', 'subnet_id'} & facts.keys():
         raise errors.Invalid('Either subnet_id or port_id must be specified')
     port = _find_interface(work, router_id, facts)
-    for held in port['fixed_ips']:
-        if users := _users(work, router, held['subnet_id']):
-            raise errors.Conflict(
-                f'Router interface for subnet {held["subnet_id"]} on router {router_id} cannot be deleted, as it is '
-                f'required by one or more {users}.'
-            )
+    ports.check_unneeded(work, port)
     ports.remove(work, [port['id']])
     return _interface(router, port)
-
-
-def _users(work: Work, router: Document, subnet_id: str) -> str | None:
-    """What needs the router's interface to the subnet."""
-    network = ipaddress.ip_network(SUBNETS.get(work.elevated(), subnet_id)['cidr'])
-    if any(ipaddress.ip_address(route['nexthop']) in network for route in router['routes']):
-        return 'routes'
-    return 'floating IPs' if routers.floating_ips_through(work, router['id'], subnet_id) else None
 
 
 def _check_target(facts: Document) -> None:
@@ -175,7 +162,10 @@ def _set_gateway(work: Work, router_id: str, info: Document) -> None:
     network_id, addresses, enable_snat = info.get('network_id'), info.get('external_fixed_ips'), info.get('enable_snat')
     if enable_snat not in (None, current.get('enable_snat', True)) and not work.context.is_admin:
         raise errors.Forbidden('rule:create_router:external_gateway_info:enable_snat is disallowed by policy')
-    if network_id != current.get('network_id') or (addresses and addresses != current['external_fixed_ips']):
+    if network_id == current.get('network_id'):
+        if addresses and addresses != current['external_fixed_ips']:
+            _move_gateway(work, router_id, addresses)
+    else:
         if current:
             _clear_gateway(work, router_id)
         if network_id:
@@ -186,8 +176,8 @@ def _set_gateway(work: Work, router_id: str, info: Document) -> None:
 def _add_gateway(work: Work, router_id: str, network_id: str, addresses: list[Document] | None) -> None:
     if not NETWORKS.get(work, network_id)['router:external']:
         raise errors.Invalid(f'Bad router request: Network {network_id} is not an external network.')
-    if addresses and not is_owner(work, network_id):
-        raise errors.Forbidden('rule:create_router:external_gateway_info:external_fixed_ips is disallowed by policy')
+    if addresses:
+        _check_chooser(work, network_id)
     facts = {
         'project_id': '',
         'network_id': network_id,
@@ -196,6 +186,19 @@ def _add_gateway(work: Work, router_id: str, network_id: str, addresses: list[Do
         'fixed_ips': addresses or None,
     }
     ports.add(work.elevated(), facts)
+
+
+def _check_chooser(work: Work, network_id: str) -> None:
+    if not is_owner(work, network_id):
+        raise errors.Forbidden('rule:create_router:external_gateway_info:external_fixed_ips is disallowed by policy')
+
+
+def _move_gateway(work: Work, router_id: str, addresses: list[Document]) -> None:
+    """To other addresses of its network: floating IPs lead through it as before."""
+    for port in ports_of_routers(work, [router_id], ROUTER_GATEWAY):
+        _check_chooser(work, port['network_id'])
+        NETWORKS.lock(work, port['network_id'])
+        ports.set_fixed_ips(work.elevated(), port, addresses)
 
 
 def _clear_gateway(work: Work, router_id: str) -> None:

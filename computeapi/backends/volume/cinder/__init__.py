@@ -10,7 +10,7 @@ from computeapi.backends.volume.cinder.volumes import CinderVolumeLife
 class CinderVolumes(CinderVolumeLife, CinderUse, CinderSnapshotLife):
     """The volumes of a Cinder; see `computeapi.backends.volume.Volumes`.
 
-    cfg.ConfigFileValueError without a key for the tokens of callers: only they make volumes of their own."""
+    cfg.ConfigFileValueError without a key to encrypt callers' tokens: new volumes are created with these."""
 
     def __init__(self, conf: cfg.ConfigOpts):
         if not conf.service_user.task_token_key:

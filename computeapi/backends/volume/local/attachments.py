@@ -20,10 +20,7 @@ from computeapi.backends.volume.local.base import VolumeStore, unfit
 from computeapi.context import Context
 from computeapi.db import volumes
 from computeapi.db.listing import NEWEST_FIRST, bounded
-from computeapi.db.volumes import ATTACHMENTS, VOLUMES
-
-# A status that follows from the attachments; any other stays until somebody changes it.
-HELD = ('available', 'reserved', 'attaching', 'detaching', 'in-use')
+from computeapi.db.volumes import ATTACHMENTS, HELD_STATUSES, VOLUMES
 
 
 class VolumeUse(VolumeStore):
@@ -211,16 +208,8 @@ class VolumeUse(VolumeStore):
 
     def _settle(self, connection: sa.Connection, volume: Volume) -> None:
         """Let the status of the volume say what its attachments do."""
-        held = volumes.attachment_statuses(connection, volume.id)
-        if volume.status in HELD:
-            self._write(connection, volume, {'status': _status(held)})
-
-
-def _status(held: set[str]) -> str:
-    for attachment, volume in (('attached', 'in-use'), ('attaching', 'attaching'), ('reserved', 'reserved')):
-        if attachment in held:
-            return volume
-    return 'available'
+        if volume.status in HELD_STATUSES:
+            self._write(connection, volume, {'status': volumes.held_status(connection, volume.id)})
 
 
 def _held_by(connection: sa.Connection, volume_id: str, server_id: str) -> list[str]:

@@ -4,12 +4,13 @@ holes."""
 import contextlib
 import fcntl
 import logging
+import math
 import shutil
 import subprocess
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -75,10 +76,11 @@ class VolumeFiles:
     def delete(self, thing_id: str) -> None:
         self.path(thing_id).unlink(missing_ok=True)
 
-    def begin(self, thing_id: str) -> 'FileFilling':
-        """Let others know that somebody fills it."""
+    def begin(self, thing_id: str, contents: Contents | None = None) -> 'FileFilling':
+        """Let others know that somebody fills it, or gives its data away."""
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return FileFilling(self, thing_id)
+        source_id = None if contents is None else contents.source_id
+        return FileFilling(self, thing_id, None if source_id is None else self.path(source_id))
 
     def is_being_filled(self, thing_id: str) -> bool:
         try:
@@ -93,30 +95,45 @@ class VolumeFiles:
     def left(self) -> list[str]:
         """What files are of that nobody has touched for a while; what whoever died was writing goes."""
         before = time.time() - SETTLED_SECONDS
-        old = [path for path in self.directory.glob('*') if path.stat().st_mtime < before]
+        old = [path for path in self.directory.glob('*') if touched(path) < before]
         for path in old:
             if path.suffix and not self.is_being_filled(path.stem):
                 path.unlink(missing_ok=True)
         return [path.name for path in old if not path.suffix]
 
-    def write(self, part: Path, contents: Contents, context: Context, size: int) -> None:
-        """size: in bytes."""
+    def write(self, part: Path, contents: Contents, opened: int | None, context: Context, size: int) -> None:
+        """opened: the descriptor of what the contents are from, if that is a file here.  size: in bytes."""
         if contents.image_id is not None:
             source, disk_format, length = self.image(context, contents.image_id)
             if length > size:
                 raise Unfillable(f'The disk of image {contents.image_id} has {length} bytes, and the volume {size}.')
             run('qemu-img', 'convert', '-q', '-f', disk_format, '-O', 'raw', str(source), str(part))
-        elif contents.source_id is not None:
-            run('cp', '--sparse=always', '--reflink=auto', '--', str(self.path(contents.source_id)), str(part))
+        elif opened is not None:
+            run('cp', '--sparse=always', '--reflink=auto', f'/dev/fd/{opened}', str(part), kept=(opened,))
+        else:
+            raise Unfillable(f'There are no data of {contents.source_id}.')
         with part.open('ab') as file:
             file.truncate(size)
 
 
-class FileFilling:
-    """One file that is being filled, which others see when that is done."""
+def touched(path: Path) -> float:
+    """When it was; of what another process has just removed, at the end of time."""
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return math.inf
 
-    def __init__(self, files: VolumeFiles, thing_id: str):
+
+class FileFilling:
+    """One file that is being filled, which others see when that is done. What it is filled from is open: it may be
+    deleted as soon as the thing is there."""
+
+    def __init__(self, files: VolumeFiles, thing_id: str, source: Path | None = None):
         self.files, self.thing_id = files, thing_id
+        self.source: IO[bytes] | None = None
+        if source is not None:
+            with contextlib.suppress(FileNotFoundError):
+                self.source = source.open('rb')
         self.target = files.path(thing_id)
         self.lock: IO[bytes] = self.target.with_suffix('.lock').open('ab')
         fcntl.flock(self.lock, fcntl.LOCK_EX)
@@ -125,7 +142,8 @@ class FileFilling:
         """Fill it beside what else is done here. size: in GiB.  done: is told whether it worked."""
 
         def fill(part: Path) -> None:
-            self.files.write(part, contents, context, size * GIB)
+            opened = None if self.source is None else self.source.fileno()
+            self.files.write(part, contents, opened, context, size * GIB)
             part.replace(self.target)
 
         self.begin(fill, done)
@@ -167,6 +185,8 @@ class FileFilling:
         with contextlib.suppress(FileNotFoundError):
             self.target.with_suffix('.lock').unlink()
         self.lock.close()
+        if self.source is not None:
+            self.source.close()
 
 
 class SimulatedData:
@@ -195,11 +215,16 @@ def chunks(path: Path) -> Iterator[bytes]:
             yield chunk
 
 
-def run(*arguments: str) -> None:
-    """Unfillable when it fails."""
+def run(*arguments: str, kept: Collection[int] = ()) -> None:
+    """Unfillable when it fails.  kept: descriptors that it is given."""
     try:
         done = subprocess.run(
-            arguments, stdin=subprocess.DEVNULL, capture_output=True, timeout=LONGEST_SECONDS, check=False
+            arguments,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=LONGEST_SECONDS,
+            check=False,
+            pass_fds=kept,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Unfillable(f'{arguments[0]}: {error}') from None

@@ -5,9 +5,10 @@ from datetime import datetime
 
 from computeapi.backends.volume.local.files import Contents, FileFilling, SimulatedData, VolumeFiles
 from computeapi.context import Context
+from computeapi.db import volumes
 from computeapi.db.engine import Store
-from computeapi.db.facts import Facts, FactTable
-from computeapi.db.volumes import BACKUPS, SNAPSHOTS, VOLUMES
+from computeapi.db.facts import FactTable
+from computeapi.db.volumes import BACKUPS, HELD_STATUSES, SNAPSHOTS, VOLUMES
 
 PASSING = ('creating', 'downloading', 'restoring-backup', 'uploading')
 """What is so until a file is filled."""
@@ -30,7 +31,7 @@ class Filler:
         if contents is None:
             self.files.make_blank(thing_id, size)
             return None
-        return self.files.begin(thing_id)
+        return self.files.begin(thing_id, contents)
 
     def giving(self, thing_id: str) -> FileFilling | SimulatedData:
         """Let others know that its data are given away."""
@@ -58,10 +59,13 @@ class Filler:
             )
 
     def settle(self, table: FactTable, thing_id: str, status: str) -> None:
-        """Nobody changed it meanwhile, or it is not waited for any more."""
+        """Nobody changed it meanwhile, or it is not waited for any more; but servers may have left a volume."""
         with self.store.write() as connection:
+            table.lock(connection, thing_id)
             there = table.select(connection, table.among([thing_id]), *table.matches({'status': list(PASSING)}))
             if there:
+                if table is VOLUMES and status in HELD_STATUSES:
+                    status = volumes.held_status(connection, thing_id)
                 table.update(connection, thing_id, {'status': status, 'updated_at': self.clock()})
             gone = not there and not table.select(connection, table.among([thing_id]))
         if gone:
@@ -87,12 +91,6 @@ class Filler:
                 found -= {facts['id'] for facts in table.select(connection, table.among(found))}
             for facts in left:
                 if not self.files.is_being_filled(facts['id']):
-                    self.settle(table, facts['id'], settled_as(facts))
+                    # What was only read is as it was.
+                    self.settle(table, facts['id'], 'available' if facts['status'] == 'uploading' else 'error')
         self.delete(list(found))
-
-
-def settled_as(facts: Facts) -> str:
-    """The status of what nobody is at any more: what was only read is as it was."""
-    if facts['status'] != 'uploading':
-        return 'error'
-    return 'in-use' if facts['attachments'] else 'available'

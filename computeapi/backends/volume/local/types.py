@@ -2,7 +2,7 @@
 
 import builtins
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +13,7 @@ from computeapi.backends.volume import VolumeType
 from computeapi.context import Context
 from computeapi.db import volume_types
 from computeapi.db.engine import Store, conflicts
+from computeapi.db.listing import bounded
 from computeapi.db.volume_types import TYPES
 
 DEFAULT = '__DEFAULT__'
@@ -47,11 +48,22 @@ class VolumeTypes:
             self.populate()
             return self.get(Context(is_admin=True), DEFAULT)
 
-    def list(self, context: Context, *, public: bool | None = None) -> list[VolumeType]:
-        """The types that the caller may use, by name; `public` leaves only those that are, or that are not."""
+    def list(
+        self,
+        context: Context,
+        *,
+        public: bool | None = None,
+        sort: Sequence[tuple[str, str]] = (('name', 'asc'),),
+        limit: int | None = None,
+        offset: int | None = None,
+        marker: str | None = None,
+    ) -> list[VolumeType]:
+        """The types that the caller may use; `public` leaves only those that are, or that are not."""
         where = [TYPES.visible(context), *TYPES.matches({} if public is None else {'is_public': public})]
+        page = bounded(limit, marker)
         with self.store.read() as connection:
-            return [VolumeType(**facts) for facts in TYPES.select(connection, *where)]
+            found = TYPES.page(connection, context, *where, sort=sort, page=page, offset=offset)
+        return [VolumeType(**facts) for facts in found]
 
     def get(self, context: Context, name_or_id: str) -> VolumeType:
         with self.store.read() as connection:

@@ -1,5 +1,5 @@
-"""Making servers: what may be asked (`request`), whether it can be had (`boot`, `disks`, `networks`, `destinations`),
-and writing it down for the workers (`builder`)."""
+"""Creating servers: the request (`request`), its checks (`boot`, `disks`, `networks`, `destinations`), and recording it
+for the workers (`builder`)."""
 
 from computeapi.compute.servers.creation.builder import Builder
 from computeapi.compute.servers.creation.request import Device, NetworkRequest, Rights, ServerRequest

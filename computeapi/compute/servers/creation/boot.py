@@ -1,4 +1,4 @@
-"""What a server boots from: an image, or a volume that was or will be made from one."""
+"""The boot source of a server: an image, or a volume that was or will be created from one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,14 +14,14 @@ from computeapi.db.flavors import Flavor
 from computeapi.errors import Forbidden, ImageNotFound, Invalid, NotAuthenticated, NotFound
 
 GIB = 2**30
-# Properties about disks; a server's own disks tell more.
+# Properties about disks; the server's own disks are more precise.
 ABOUT_DISKS = frozenset({'block_device_mapping', 'mappings', 'bdm_v2'})
 CONFIG_DRIVE_NEEDS = ('optional', 'mandatory')
 
 
 @dataclass(frozen=True)
 class Source:
-    """The image, or what is known of it by the volume; sizes in bytes, memory in MiB."""
+    """The image, or what the volume records of it; sizes in bytes, memory in MiB."""
 
     image: Image | None = None
     size: int = 0
@@ -31,18 +31,18 @@ class Source:
 
     @property
     def kept(self) -> dict[str, Any]:
-        """The properties that the server remembers."""
+        """The properties that the server keeps."""
         return {name: value for name, value in self.properties.items() if name not in ABOUT_DISKS}
 
 
 class Sources:
-    """Finds what a server boots from."""
+    """Finds the boot source of a server."""
 
     def __init__(self, images: Images, volumes: Volumes):
         self.images, self.volumes = images, volumes
 
     def find(self, context: Context, request: ServerRequest, devices: Sequence[Device]) -> Source:
-        """devices: those of the request, with the boot index that they have when the image has no say."""
+        """devices: those of the request, with the boot index that they have without the image."""
         if request.image_id:
             return of_image(self.image(context, request.image_id))
         if request.trusted_image_certificates:
@@ -111,7 +111,7 @@ def of_volume(volume: Volume) -> Source:
 
 
 def least(known: Mapping[str, Any], name: str) -> int:
-    """A size that the image asks for; Invalid for what is none, for anybody can write anything on a volume."""
+    """A minimum size of the image; Invalid if it is not a number, because users can write anything to a volume."""
     try:
         return int(known.get(name) or 0)
     except ValueError:
@@ -119,11 +119,11 @@ def least(known: Mapping[str, Any], name: str) -> int:
 
 
 def unusable(kind: str, identifier: str) -> Invalid:
-    """What a disk is to be made from is not there, or not the caller's."""
+    """The source of a disk does not exist, or is not the caller's."""
     return Invalid(f'Block Device Mapping is Invalid: failed to get {kind} {identifier}.')
 
 
-# ------------------------------------------------------------------ does it fit?
+# ------------------------------------------------------------------ checks
 
 
 def check(source: Source, flavor: Flavor, root: Device | None, rights: Rights) -> None:
@@ -151,7 +151,7 @@ def check_volume(source: Source, root: Device) -> None:
 
 
 def check_disk(source: Source, flavor: Flavor, rights: Rights) -> None:
-    """A flavor with a disk of 0 means one as large as the image, which takes unknown room of a host."""
+    """A flavor with a disk of 0 means one as large as the image, which uses an unknown amount of the host's disk."""
     size = flavor.root_gb * GIB
     if size == 0:
         if not rights.flavors_without_disk:
@@ -169,11 +169,11 @@ def check_disk(source: Source, flavor: Flavor, rights: Rights) -> None:
         )
 
 
-# ------------------------------------------------------------------ what follows from it
+# ------------------------------------------------------------------ derived values
 
 
 def disk_config(source: Source, asked: str | None) -> str:
-    """AUTO or MANUAL: as the request says, or else the image; Invalid when the image rules AUTO out."""
+    """AUTO or MANUAL: by the request, or else by the image; Invalid if the image forbids AUTO."""
     wish = str(source.properties.get('auto_disk_config', ''))
     if asked == 'AUTO' and wish.lower() == 'disabled':
         image_id = source.image.id if source.image else ''

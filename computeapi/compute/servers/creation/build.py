@@ -1,4 +1,4 @@
-"""Booting a new server: scheduling, networking, disks, spawning; on another host, where one fails."""
+"""Builds a new server: scheduling, networking, disks, spawning; on another host if one fails."""
 
 import functools
 import logging
@@ -25,10 +25,10 @@ from computeapi.states import TaskState, VMState
 
 LOG = logging.getLogger(__name__)
 OF_HOSTS = (HypervisorError, PortBindingFailed)
-"""What goes wrong on a host and may not on another one. What the request, a volume or an address is to blame for would
-go wrong everywhere."""
+"""Errors of a host, which may not occur on another one. Errors due to the request, a volume or an address would occur
+everywhere."""
 TRIED = 'tried'
-"""The argument of a task: by host that failed, why."""
+"""The argument of a task: the reason for each host that failed."""
 
 
 class BuildAborted(Error):
@@ -40,7 +40,7 @@ class RetriesExceeded(Error):
 
 
 def give_up(job: Job, error: Exception) -> None:
-    """What fails half way gives back what it took and leaves an ERROR with a fault."""
+    """Release everything, and leave the server in ERROR with a fault."""
     placement.remove_machines(job.platform, job.server)
     ports.disconnect(job.platform.networks, job.elevated, job.server)
     disks.release_all(job)
@@ -49,7 +49,7 @@ def give_up(job: Job, error: Exception) -> None:
 
 
 def release_volumes(platform: Platform, task: Task, server: Server | None) -> None:
-    """Let go of what was reserved for a server that never came to be."""
+    """Release what was reserved for a server that was never created."""
     if server is None and task.arguments.get('reserving'):
         disks.release(platform, thawed(task.context).elevated(), task.server_id)
 
@@ -66,7 +66,7 @@ BUILD = Transition(
 
 @BUILD.work
 def build(job: Job) -> None:
-    """From `building` to `active`, on the first host that does not fail."""
+    """Go from `building` to `active`, on the first host that does not fail."""
     while True:
         devices = job.first_devices
         if job.server.host in tried(job):
@@ -87,14 +87,14 @@ def build(job: Job) -> None:
 
 
 def tried(job: Job) -> dict[str, str]:
-    """By host on which it failed, why; the last one last."""
+    """The reason for each host that failed, the last one last."""
     found: dict[str, str] = job.arguments.get(TRIED, {})
     return found
 
 
 def note_failure(job: Job, error: Error) -> None:
-    """Write down that the server's host failed, so that it is left; RetriesExceeded when it was one too many, and the
-    error itself where there is to be no other."""
+    """Record that the server's host failed, so that it is left. RetriesExceeded if it was one too many; the error
+    itself if there must be no other host."""
     most, server = job.platform.conf.scheduler.max_attempts, job.server
     if server.host is None or most == 1 or job.arguments.get('forced_host'):
         raise error
@@ -109,7 +109,7 @@ def note_failure(job: Job, error: Error) -> None:
 
 
 def retreat(job: Job) -> None:
-    """Leave the host. The server keeps the ports and volumes that were made for it, for the next one."""
+    """Leave the host. The server keeps the ports and volumes that were created for it, for the next host."""
     try:
         placement.remove_machines(job.platform, job.server)
     except HypervisorError as error:
@@ -125,7 +125,7 @@ def schedule(job: Job, devices: list[BlockDevice]) -> None:
     if job.server.task_state != TaskState.SCHEDULING:
         return
     failed = tried(job)
-    # It has a cell, which it does not leave.
+    # The server has a cell now, and does not leave it.
     left: dict[str, Any] = {'ignored_hosts': frozenset(failed), 'current_host': [*failed][-1]} if failed else {}
     spec = spec_of(job.server, job.arguments, on_volume=job.on_volume, **left)
     try:
@@ -139,28 +139,28 @@ def schedule(job: Job, devices: list[BlockDevice]) -> None:
 
 
 def spec_of(server: Server, arguments: Mapping[str, Any], *, on_volume: bool, **more: Any) -> Spec:
-    """What a new server asks of a host. arguments: those of its task."""
+    """The requirements of a new server for its host. arguments: those of its task."""
     asked = {name: arguments.get(name) for name in ('host', 'node')}
     return Spec.of(server, on_volume=on_volume, **asked, forced=bool(arguments.get('forced_host')), **more)
 
 
 def going_on(job: Job, devices: list[BlockDevice]) -> bandwidth.GoingOn | None:
-    """The steps after the choice of a host that are written with it: those for which no other service is asked."""
+    """The steps after the choice of a host that are written together with it, because they call no other service."""
     if is_alone(job, devices):
         return functools.partial(pass_over, job, devices)
-    # Whether Placement agrees is asked in the step before.
+    # Placement is asked to agree in the previous step.
     if ports.asks_to_plan(job) or job.platform.mirror is not None:
         return None
     return lambda connection: job.write(connection, **planned(job))
 
 
 def is_alone(job: Job, devices: list[BlockDevice]) -> bool:
-    """Whether the server was asked for without ports and volumes, so that no other service has a part in it."""
+    """Whether the server was requested without ports and volumes, so that no other service takes part."""
     return job.arguments.get('networks') in (None, [], 'none') and not any(map(disks.is_volume, devices))
 
 
 def pass_over(job: Job, devices: list[BlockDevice], connection: sa.Connection) -> None:
-    """Take the steps in which ports and volumes would be connected, for a server that has none."""
+    """Skip the steps in which ports and volumes are connected, for a server that has none."""
     job.later(task_state=TaskState.NETWORKING)
     job.later(task_state=TaskState.BLOCK_DEVICE_MAPPING)
     root = root_device(job)
@@ -173,8 +173,8 @@ def root_device(job: Job) -> str:
 
 
 def network(job: Job) -> None:
-    """Make or bind the ports. Which ports were given is written down before they are touched; they are found again
-    where nobody came to write down how they are."""
+    """Create or bind the ports. The given ports are recorded before they are touched; all ports can be found again if
+    they were not recorded."""
     if job.server.task_state == TaskState.SCHEDULING:
         job.later(**planned(job))
     if job.server.task_state == TaskState.NETWORKING:
@@ -183,7 +183,7 @@ def network(job: Job) -> None:
 
 
 def planned(job: Job) -> dict[str, Any]:
-    """Of the server's row, when it is known which ports it is to have."""
+    """The changes of the server's row, once its ports are known."""
     return {**interfaces(job, ports.plan(job)), 'task_state': TaskState.NETWORKING}
 
 
@@ -192,7 +192,7 @@ def interfaces(job: Job, entries: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def attach(job: Job, devices: list[BlockDevice]) -> None:
-    """The disks get their names, and the volumes among them are made and attached."""
+    """Name the disks, and create and attach the volumes among them."""
     if job.server.task_state == TaskState.BLOCK_DEVICE_MAPPING:
         disks.attach_all(job, devices, task_state=TaskState.SPAWNING, root_device_name=root_device(job))
 

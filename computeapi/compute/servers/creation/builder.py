@@ -40,15 +40,15 @@ Look = Callable[[sa.Connection, Plan, list[Server]], T]
 
 
 AT_ONCE = 100
-"""How many servers of a request are written by one statement."""
+"""How many servers of a request one statement writes."""
 
 
 class _Over(Exception):
-    """A rehearsal is, and what it did in the store is taken back."""
+    """Ends a rehearsal and rolls back its changes in the store."""
 
 
 class Builder:
-    """Makes servers: everything about a request is checked before anything is written, in one transaction."""
+    """Creates servers: everything about a request is checked before anything is written, in one transaction."""
 
     def __init__(
         self,
@@ -72,15 +72,16 @@ class Builder:
         self.destinations = Destinations(platform.store, zones, groups, platform.conf.default_schedule_zone)
 
     def create(self, context: Context, request: ServerRequest, rights: Rights) -> Plan:
-        """What the new servers were made by, all in BUILD. Errors: Invalid, Conflict, Forbidden, OverQuota; what a
-        request names and is not there makes it Invalid."""
+        """Create the servers, in BUILD, and return their plan. Errors: Invalid, Conflict, Forbidden, OverQuota; it is
+        Invalid to name something that does not exist."""
         plan = self.possible(context, request, rights)
         self.reserve_and_write(context, plan)
         self.tasks.wake()
         return plan
 
     def rehearse(self, context: Context, request: ServerRequest, rights: Rights, look: Look[T]) -> T:
-        """What *look* makes of the servers that `create` would make; nothing of them is left. Errors: as there.
+        """What *look* returns for the servers that `create` would create; nothing of them is left. Errors: as for
+        `create`.
 
         Volumes that the request names are not reserved."""
         plan = self.possible(context, request, rights)
@@ -90,10 +91,10 @@ class Builder:
             raise _Over()
         return seen
 
-    # ------------------------------------------------------------ is it possible?
+    # ------------------------------------------------------------ checks
 
     def possible(self, context: Context, request: ServerRequest, rights: Rights) -> Plan:
-        """As `plan`, where what a request names and is not there makes it Invalid."""
+        """Like `plan`, but Invalid for a request that names something that does not exist."""
         try:
             return self.plan(context, request, rights)
         except NotFound as error:
@@ -165,7 +166,7 @@ class Builder:
             raise Invalid('Invalid key_name provided.') from None
 
     def check_limits(self, context: Context, request: ServerRequest) -> None:
-        """What counts for each server by itself."""
+        """Check the limits for each single server."""
         if not request.metadata and not request.personality:
             return
         check_items(request.metadata)
@@ -174,10 +175,10 @@ class Builder:
         files = [(file['path'], file['contents'].encode()) for file in request.personality]
         limits.check_injected_files(bounds, files)
 
-    # ------------------------------------------------------------ writing it down
+    # ------------------------------------------------------------ writing
 
     def reserve_and_write(self, context: Context, plan: Plan) -> None:
-        """Keep others off the volumes that the request names; they are released when there will be no server."""
+        """Reserve the volumes that the request names and write the servers; the volumes are released if that fails."""
         volumes = {number: device.volume_id for number, device in enumerate(plan.devices) if device.volume_id}
         attachments: dict[int, str] = {}
         if not volumes:
@@ -193,7 +194,7 @@ class Builder:
                     raise Unavailable()
 
     def write(self, connection: sa.Connection, context: Context, plan: Plan, attachments: Mapping[int, str]) -> None:
-        """As many of the servers as the quotas leave room for."""
+        """Write as many of the servers as the quotas allow."""
         owner = (context.project_id or '', context.user_id or '')
         count = self.quotas.reserve_servers(connection, *owner, plan.sizes, plan.request.least, plan.most)
         if plan.group_id is not None:
@@ -211,7 +212,7 @@ class Builder:
         count: int,
         attachments: Mapping[int, str],
     ) -> None:
-        """Those of *count* servers that have these ids, by their places among them."""
+        """Write those of *count* servers that have these IDs, by index."""
         now, ids = self.clock(), list(some.values())
         made = [rows.server(context, plan, server_id, index, count, now) for index, server_id in some.items()]
         stored.insert_all(connection, made)

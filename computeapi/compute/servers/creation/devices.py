@@ -24,22 +24,22 @@ MOST = 2**31 - 1
 
 
 def bad(details: str) -> Invalid:
-    """A disk that makes no sense."""
+    """The error for an invalid disk."""
     return Invalid(f'Block Device Mapping is Invalid: {details}')
 
 
 def bare(device_name: str | None) -> str | None:
-    """vda of /dev/vda"""
+    """vda for /dev/vda"""
     return device_name.removeprefix('/dev/') if device_name else None
 
 
 def path_of(device_name: str | None) -> str | None:
-    """/dev/vda of vda"""
+    """/dev/vda for vda"""
     return f'/dev/{bare(device_name)}' if device_name else None
 
 
 def root_name_of(properties: Mapping[str, Any]) -> str:
-    """What the disk is called that is booted from, by the properties of the image: vda"""
+    """The name of the boot disk, by the properties of the image: vda"""
     return bare(properties.get('root_device_name')) or ROOT
 
 
@@ -51,7 +51,7 @@ def planned(
     flavor: Flavor,
     root_by_name: bool,
 ) -> list[Device]:
-    """All disks of a server: those asked for, those that the image defines, and those that the flavor gives."""
+    """All disks of a server: the requested ones, those that the image defines, and those of the flavor."""
     root_name = root_name_of(properties)
     if image_id and not root_by_name:
         check_names(asked, root_name)
@@ -60,7 +60,7 @@ def planned(
     if root_by_name:
         asked = with_root(asked, root_name, None if root_is_defined else image_id, not root_is_defined)
     elif root_is_defined:
-        # Clients put the image among the disks; here it stands only for the disks that it defines.
+        # Clients list the image among the disks; here it only stands for the disks that it defines.
         asked = [device for device in asked if device.boot_index != 0 or device.source_type != IMAGE]
     devices = merged(asked, defined)
     devices += of_flavor(flavor, devices)
@@ -68,31 +68,31 @@ def planned(
 
 
 def check_names(asked: Sequence[Device], root_name: str) -> None:
-    """A volume beside an image cannot have the name of the image's disk."""
+    """A volume in addition to an image cannot have the name of the image's disk."""
     if any(device.is_volume and bare(device.device_name) == root_name for device in asked):
         raise Invalid(f'The volume cannot be assigned the same device name as the root device {root_name}')
 
 
 def with_root(asked: Sequence[Device], root_name: str, image_id: str | None, wanted: bool = True) -> list[Device]:
-    """The root is the disk with its name; when there is none, the image. The others are not booted from."""
+    """The root is the disk with that name; if there is none, the image. The others are not boot disks."""
     named = [wanted and device.source_type in MAY_BE_ROOT and bare(device.device_name) == root_name for device in asked]
     devices = [replace(device, boot_index=0 if root else -1) for device, root in zip(asked, named, strict=True)]
     return devices if any(named) or not image_id else [of_image(image_id), *devices]
 
 
 def merged(first: Sequence[Device], second: Sequence[Device]) -> list[Device]:
-    """Both; of two disks with one device name the first counts."""
+    """Both lists; of two disks with the same device name, the first one counts."""
     taken = {device.device_name for device in first if device.device_name}
     return [*first, *(device for device in second if device.device_name not in taken)]
 
 
 def of_image(image_id: str) -> Device:
-    """The host's copy of an image."""
+    """The local copy of an image."""
     return Device(IMAGE, LOCAL, 0, image_id=image_id, device_type='disk', delete_on_termination=True)
 
 
 def of_flavor(flavor: Flavor, devices: Sequence[Device]) -> list[Device]:
-    """The ephemeral disk and the swap of the flavor, where nothing else is said about them."""
+    """The ephemeral disk and the swap of the flavor, unless such disks are listed."""
     blank = Device(BLANK, LOCAL, -1, delete_on_termination=True)
     more = []
     if flavor.ephemeral_gb and not any(device.is_ephemeral for device in devices):
@@ -103,15 +103,14 @@ def of_flavor(flavor: Flavor, devices: Sequence[Device]) -> list[Device]:
 
 
 def sized(device: Device, flavor: Flavor) -> Device:
-    """An empty disk of the host without a size is as large as the flavor says."""
+    """A local empty disk without a size gets the flavor's."""
     if device.volume_size is not None or not device.is_blank:
         return device
     return replace(device, volume_size=flavor.swap if device.is_swap else flavor.ephemeral_gb)
 
 
 def named(devices: Sequence[Device], root_name: str) -> Sequence[Device]:
-    """Disks that are all the host's have their names from the beginning; beside volumes they get them when these are
-    attached."""
+    """If all disks are local, they get their names now; otherwise they get them when the volumes are attached."""
     if any(device.is_volume for device in devices):
         return devices
     names = names_for(devices, path_of(root_name))
@@ -140,7 +139,7 @@ def described(value: Any) -> list[dict[str, Any]]:
 
 
 def of_facts(item: Mapping[str, Any]) -> Device:
-    """A disk by the names of Device, as images have it."""
+    """A disk by the attribute names of Device, as in images."""
     facts = {name: checked(name, item[name]) for name in FACTS if item.get(name) is not None}
     source = facts.setdefault('source_type', BLANK)
     facts.setdefault('destination_type', VOLUME if source in (VOLUME, SNAPSHOT) else LOCAL)
@@ -150,7 +149,7 @@ def of_facts(item: Mapping[str, Any]) -> Device:
 
 
 def of_old_facts(item: Mapping[str, Any]) -> Device:
-    """A disk in the first form of mappings: a volume, a snapshot, or the virtual name of an empty disk."""
+    """A disk in the legacy format of mappings: a volume, a snapshot, or the virtual name of an empty disk."""
     facts = {name: checked(name, item[name]) for name in OLD_FACTS if item.get(name) is not None}
     virtual = item.get('virtual_name') or ''
     if virtual == SWAP or str(virtual).startswith('ephemeral'):
@@ -165,7 +164,7 @@ def of_old_facts(item: Mapping[str, Any]) -> Device:
 
 
 def checked(name: str, value: Any) -> Any:
-    """The value as Device has it; what stands in an image was written by anybody."""
+    """The value as Device has it; images may contain anything."""
     if name in FLAGS:
         return bool(strutils.bool_from_string(value))
     if name in NUMBERS:

@@ -1,4 +1,4 @@
-"""Whether the disks of a new server can be had."""
+"""Checks the disks of a new server."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,9 +15,9 @@ from computeapi.errors import Invalid, NotFound, VolumeNotFound
 
 
 class RequestedDisks:
-    """Checks disks against what images, snapshots and volumes there are; most_local -1: any number of local disks.
+    """Checks disks against existing images, snapshots and volumes; most_local -1: any number of local disks.
 
-    any_zone: whether volumes may be of any availability zone."""
+    any_zone: whether volumes may be in any availability zone."""
 
     def __init__(self, images: Images, volumes: Volumes, most_local: int, any_zone: bool = True):
         self.images, self.volumes, self.most_local, self.any_zone = images, volumes, most_local, any_zone
@@ -25,9 +25,9 @@ class RequestedDisks:
     def check(
         self, context: Context, devices: Sequence[Device], flavor: Flavor, image_id: str | None, rights: Rights
     ) -> list[Device]:
-        """The same disks, with the sizes of the volumes and snapshots they are of; Invalid, VolumeTypeNotFound.
+        """The same disks, with the sizes of their volumes and snapshots; Invalid, VolumeTypeNotFound.
 
-        image_id: the image that the request names, which is known to be there."""
+        image_id: the image of the request, which is known to exist."""
         check_boot_order(devices)
         devices = self.with_volumes(context, devices, rights)
         self.check_types(context, devices)
@@ -51,7 +51,7 @@ class RequestedDisks:
         return [with_size(device, found.get(device.volume_id or '')) for device in devices]
 
     def zone(self, context: Context, devices: Sequence[Device], wanted: str | None) -> str | None:
-        """The availability zone of a server that cannot have volumes of others than its own; Invalid."""
+        """The availability zone of the server, if it can only have volumes of its own zone; Invalid."""
         if self.any_zone:
             return wanted
         found = self.volumes.get_many(context, [device.volume_id for device in devices if device.volume_id])
@@ -98,7 +98,7 @@ def check_boot_order(devices: Sequence[Device]) -> None:
 
 
 def check_sizes(devices: Sequence[Device]) -> None:
-    """A volume that is to be made needs a size."""
+    """A volume that is to be created needs a size."""
     for device in devices:
         if device.destination_type == VOLUME and not device.volume_size:
             if device.source_type == IMAGE:
@@ -108,7 +108,7 @@ def check_sizes(devices: Sequence[Device]) -> None:
 
 
 def check_flavor(devices: Sequence[Device], flavor: Flavor) -> None:
-    """The host's empty disks are no larger than the flavor allows."""
+    """Local empty disks must not be larger than the flavor allows."""
     if sum(device.volume_size or 0 for device in devices if device.is_ephemeral) > flavor.ephemeral_gb:
         raise Invalid(
             'Ephemeral disks requested are larger than the instance type allows. '

@@ -1,4 +1,4 @@
-"""The networks, ports and security groups that a new server asks for."""
+"""The networks, ports and security groups that are requested for a new server."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
@@ -21,7 +21,7 @@ Wanted = str | list[dict[str, Any]]
 
 
 class RequestedNetworks:
-    """Checks what a request says about networks, and says it in full."""
+    """Checks the networks of a request, and completes their description."""
 
     def __init__(self, networks: Networks):
         self.networks = networks
@@ -42,7 +42,7 @@ class RequestedNetworks:
         return [said(each, found.get(each.network_id or '')) for each in request.networks]
 
     def only_network(self, context: Context, *, automatic: bool) -> Wanted:
-        """Where nothing is said: the one network that the project can use, or none at all."""
+        """The default without requested networks: the only network that the project can use, or none."""
         usable = self.networks.networks(context)
         if len(usable) > 1:
             raise MultipleNetworks()
@@ -60,7 +60,7 @@ class RequestedNetworks:
             check_port(found[port_id], rights)
 
     def check_networks(self, context: Context, ids: Collection[str]) -> dict[str, Network]:
-        """By id."""
+        """The networks, by ID."""
         found = {network.id: network for network in self.networks.networks(context, ids)} if ids else {}
         missing = sorted(set(ids) - found.keys())
         for network in found.values():
@@ -72,7 +72,7 @@ class RequestedNetworks:
         return found
 
     def check_addresses(self, context: Context, wanted: Collection[tuple[str | None, str | None]]) -> None:
-        """Invalid for an address that a port has already, as far as the caller may know of it."""
+        """Invalid for an address that a port already has, as far as the caller may know."""
         addresses = {address for _, address in wanted if address}
         for port in self.networks.ports(context, addresses=addresses) if addresses else ():
             for held in port.fixed_ips:
@@ -82,7 +82,7 @@ class RequestedNetworks:
                     )
 
     def room(self, context: Context, wanted: Wanted, least: int, most: int) -> int:
-        """For how many servers, from *least* to *most*, the project may have ports; OverQuota."""
+        """For how many servers, from *least* to *most*, the project can have ports; OverQuota."""
         each = ports_to_make(wanted)
         if not each or not context.project_id:
             return most
@@ -93,14 +93,14 @@ class RequestedNetworks:
         return possible
 
     def security_groups(self, context: Context, names_or_ids: Sequence[str]) -> list[str]:
-        """Their ids; none means the default group."""
+        """The IDs of the groups; an empty list means the default group."""
         if not names_or_ids:
             return []
         return [group.id for group in self.networks.security_groups(context, names_or_ids=names_or_ids)]
 
 
 def said(request: NetworkRequest, network: Network | None) -> dict[str, Any]:
-    """What is asked for an interface, in full."""
+    """The request for an interface, with all its facts."""
     return {**asdict(request), 'is_outside': network is not None and network.is_outside}
 
 
@@ -111,7 +111,7 @@ def ports_to_make(wanted: Wanted) -> int:
 
 
 def check_combinations(wanted: Sequence[NetworkRequest], *, several: bool) -> None:
-    """What cannot be said together, whatever networks and ports there are."""
+    """Refuse invalid combinations, regardless of existing networks and ports."""
     seen: set[str] = set()
     for each in wanted:
         if each.port_id is None:
@@ -131,7 +131,7 @@ def check_combinations(wanted: Sequence[NetworkRequest], *, several: bool) -> No
 
 
 def check_shareable(wanted: Sequence[NetworkRequest]) -> None:
-    """An address or a port is for one server."""
+    """An address or a port is for one server only."""
     if any(each.fixed_ip for each in wanted):
         raise Invalid('Failed to launch instances: max_count cannot be greater than 1 if an fixed_ip is specified.')
     if any(each.port_id for each in wanted):
@@ -142,7 +142,7 @@ def check_shareable(wanted: Sequence[NetworkRequest]) -> None:
 
 
 def check_bandwidth(network: Network) -> None:
-    """Invalid for a network whose new ports ask a host for resources: the host is found before they are made."""
+    """Invalid for a network whose new ports request resources: the host is chosen before they are created."""
     if network.resource_request:
         raise Invalid(
             f'Creating servers on networks with a QoS minimum bandwidth policy, like {network.id}, is not supported. '

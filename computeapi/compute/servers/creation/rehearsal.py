@@ -1,4 +1,4 @@
-"""Which hosts new servers would go to, without making any."""
+"""A dry run of the scheduler: the hosts that new servers would get, without creating any."""
 
 from dataclasses import dataclass
 
@@ -17,10 +17,10 @@ from computeapi.db.servers import Server, is_volume_backed
 
 @dataclass(frozen=True)
 class RehearsedServer:
-    """A server that was not made.
+    """A server that was not created.
 
-    survey: what the filters said.  full: the hosts that were asked for room and had none.  host: where it would be.
-    reason: why it would be nowhere.
+    survey: the results of the filters.  full: the hosts that were tried but had no room.  host: where it would be.
+    reason: why it would be on no host.
     """
 
     name: str
@@ -32,10 +32,10 @@ class RehearsedServer:
 
 
 def rehearse(builder: Builder, context: Context, request: ServerRequest, rights: Rights) -> list[RehearsedServer]:
-    """What would become of a request, with what each server takes of the hosts taken from the next. Errors: those of
+    """The results for a request, in which each server uses the resources of the hosts before the next. Errors: those of
     Builder.create.
 
-    What ports ask of a host besides, which only Placement knows, is not asked for.
+    Resources of ports, which only Placement knows, are not considered.
     """
 
     def place(connection: sa.Connection, plan: Plan, servers: list[Server]) -> list[RehearsedServer]:

@@ -1,4 +1,4 @@
-"""What a client may ask of new servers."""
+"""What a client may request for new servers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ SWAP = 'swap'
 
 @dataclass(frozen=True)
 class NetworkRequest:
-    """An interface: on a network, maybe with a certain address, or a port that is there already."""
+    """An interface: on a network, optionally with a given address, or an existing port."""
 
     network_id: str | None = None
     port_id: str | None = None
@@ -21,10 +21,10 @@ class NetworkRequest:
 
 @dataclass(frozen=True)
 class Device:
-    """A disk; its size in GiB, but swap in MiB. The source that `source_type` names has its id beside it.
+    """A disk; its size in GiB, but swap in MiB. The ID of its source is in the attribute for its `source_type`.
 
     boot_index: 0 for the disk to boot from, None or below 0 for one that is not bootable.
-    no_device: no disk at all, but the wish to be without the one that the image has under this name.
+    no_device: not a disk, but the request to omit the image's disk with this name.
     """
 
     source_type: str
@@ -49,7 +49,7 @@ class Device:
 
     @property
     def is_blank(self) -> bool:
-        """Whether it is an empty disk of the host: ephemeral or swap."""
+        """Whether it is an empty local disk: ephemeral or swap."""
         return self.source_type == BLANK and self.destination_type == LOCAL
 
     @property
@@ -63,10 +63,10 @@ class Device:
 
 @dataclass(frozen=True)
 class ServerRequest:
-    """One server, or several that differ in their names only.
+    """One server, or several that differ only in their names.
 
-    networks: 'auto', 'none' or the interfaces in order; None when nothing is said.
-    host, node: where it shall run if the scheduler agrees; forced_host, forced_node: whatever the scheduler says.
+    networks: 'auto', 'none' or the interfaces in order; None if unspecified.
+    host, node: where it should run, if the scheduler agrees; forced_host, forced_node: whatever the scheduler says.
     root_by_name: the disk to boot from is the one with the name of the root device, or else the image.
     """
 
@@ -102,7 +102,7 @@ class ServerRequest:
 
 @dataclass(frozen=True)
 class Rights:
-    """What the client may ask for: some of it was not possible from the beginning, some is not for everybody."""
+    """What the client may request: some of it was added in later versions, some is not for everybody."""
 
     multiattach_volumes: bool = True
     ports_with_resources: bool = True

@@ -22,14 +22,14 @@ LONGEST_PROPERTY = 255
 LONGEST_HOSTNAME = 63
 GAP, STRANGE = re.compile(r'[\s_.]'), re.compile(r'[^A-Za-z0-9-]')
 PLAIN = re.compile(r'[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?')
-"""What needs no change to be a hostname, as most names."""
+"""Names that are valid hostnames as they are, as most names."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A request that was found possible, with everything that it names looked up.
+    """A request that passed all checks, with everything that it names looked up.
 
-    most: how many servers there may be.  first_id: of the first of them, known before it is there.
+    most: the maximum number of servers.  first_id: the ID of the first one, known before it exists.
     """
 
     request: ServerRequest
@@ -49,12 +49,12 @@ class Plan:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """What one server takes of the quotas."""
+        """What one server uses of the quotas."""
         return {'cores': self.flavor.vcpus, 'ram': self.flavor.memory_mb}
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What the worker must know beside the row."""
+        """What the worker must know in addition to the row."""
         request = self.request
         return {
             'networks': self.networks,
@@ -93,7 +93,7 @@ def server(context: Context, plan: Plan, server_id: str, index: int, count: int,
 
 
 def creator(context: Context) -> dict[str, Any]:
-    """Who asks, by name; the images of the server tell of it."""
+    """The caller, by name, for images of the server."""
     names = {'user_name': context.user_name, 'project_name': context.project_name}
     return names | {'roles': sorted(context.roles)}
 
@@ -109,7 +109,7 @@ def beginning() -> dict[str, Any]:
 
 
 def wishes(request: ServerRequest) -> dict[str, Any]:
-    """What is kept as it was asked."""
+    """What is stored as requested."""
     certificates = request.trusted_image_certificates
     return {
         'config_drive': 'True' if request.config_drive else '',
@@ -125,7 +125,7 @@ def wishes(request: ServerRequest) -> dict[str, Any]:
 
 
 def hints(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Each hint is kept as a list, for most of them may name several things."""
+    """Each hint is stored as a list, because most of them may have several values."""
     return {name: value if isinstance(value, (list, dict)) else [value] for name, value in asked.items()}
 
 
@@ -141,7 +141,7 @@ def origin(plan: Plan) -> dict[str, Any]:
 
 
 def remembered(source: Source) -> dict[str, Any]:
-    """What a server knows of the image that it boots from, whatever becomes of the image."""
+    """What a server keeps of the image that it boots from, whatever happens to the image."""
     return {
         'image_properties': {name: str(value)[:LONGEST_PROPERTY] for name, value in source.kept.items()},
         'kernel_id': source.properties.get('kernel_id'),
@@ -150,7 +150,7 @@ def remembered(source: Source) -> dict[str, Any]:
 
 
 def block_device(device: Device, server_id: str, attachment_id: str | None, now: datetime) -> dict[str, Any]:
-    """The row of a disk; attachment_id: of a volume that is reserved for the server already."""
+    """The row of a disk; attachment_id: that of a volume that is already reserved for the server."""
     facts = {name: value for name, value in asdict(device).items() if name != 'no_device'}
     more = {'uuid': chance.new_id(), 'server_id': server_id, 'attachment_id': attachment_id, 'created_at': now}
     return facts | more
@@ -160,7 +160,7 @@ def block_device(device: Device, server_id: str, attachment_id: str | None, now:
 
 
 def hostname(name: str, server_id: str) -> str:
-    """The name as hosts may be called (RFC 1123); what has no letter for it falls back to the id."""
+    """The name in the form of a hostname (RFC 1123); if no character is left, one made from the ID."""
     if PLAIN.fullmatch(name):
         return name
     allowed = STRANGE.sub('', GAP.sub('-', name)).lower().strip('-')
@@ -168,5 +168,5 @@ def hostname(name: str, server_id: str) -> str:
 
 
 def reservation_id() -> str:
-    """The id that all servers of one request share."""
+    """The ID that all servers of one request share."""
     return 'r-' + ''.join(chance.choice(string.ascii_lowercase + string.digits) for _ in range(8))

@@ -1,0 +1,48 @@
+"""Changes of policy.yaml come into force while requests are served."""
+
+import pytest
+from oslo_policy import policy as oslo_policy
+
+from computeapi import api
+from computeapi.api.flavors import CREATE, SPECS_INDEX
+from computeapi.context import Context
+from computeapi.web.policy import Policies
+
+BOB = Context(user_id='bob', project_id='project', roles=frozenset({'member', 'reader'}))
+
+
+@pytest.fixture
+def rules(tmp_path):
+    return tmp_path / 'policy.yaml'
+
+
+@pytest.fixture
+def policies(conf, rules):
+    """Policies that check for changes at every call."""
+    rules.write_text('{}')
+    conf.set_override('policy_file', str(rules), 'oslo_policy')
+    made = Policies(conf, api.rules())
+    made.reload_at = 0.0
+    return made
+
+
+def test_a_changed_file_counts_from_the_next_reload_on(policies, rules):
+    assert not policies.allows(BOB, CREATE)
+    rules.write_text(f'"{CREATE.name}": "@"')
+    assert not policies.allows(BOB, CREATE)
+    policies.reload_at = 0.0
+    assert policies.allows(BOB, CREATE)
+
+
+def test_while_a_file_is_loaded_the_previous_rules_hold(policies, rules, monkeypatch):
+    set_rules, seen = oslo_policy.Enforcer.set_rules, []
+
+    def meanwhile(enforcer, *args, **facts):
+        set_rules(enforcer, *args, **facts)
+        # As another thread would at this moment.
+        seen.append((policies.allows(BOB, SPECS_INDEX), policies.allows(BOB, CREATE)))
+
+    rules.write_text(f'"{CREATE.name}": "@"  # longer than before')
+    monkeypatch.setattr(oslo_policy.Enforcer, 'set_rules', meanwhile)
+    assert policies.allows(BOB, CREATE)
+    assert seen == [(True, False)]
