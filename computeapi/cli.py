@@ -97,14 +97,26 @@ def parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     _add_serve(parsers)
     _add_run(parsers)
     _add_control(parsers)
-    text = 'ask clouds what a journal recorded: exit status 0 if they answer alike, else 1'
+    text = 'replay a journal against clouds and compare the responses: exit status 0 if they match, else 1'
     _add(parsers, 'replay', commands.replay, text)
-    _add(parsers, 'populate', None, 'fill a cloud, or a file for --load, with servers and all around them')
-    _add(parsers, 'clone', None, 'print what a real cloud has, as a file for --load; nothing in it is changed')
+    _add(
+        parsers,
+        'populate',
+        None,
+        'fill a cloud, or a file for --load, with synthetic servers and everything that belongs to them',
+    )
+    _add(
+        parsers,
+        'clone',
+        None,
+        'print the resources of a real cloud as a file for --load; nothing in the cloud is changed',
+    )
     _add_worker(parsers)
     _add_agent(parsers)
     _add_agent_key(parsers)
-    _add(parsers, 'consoleproxy', commands.consoleproxy, 'let browsers and other clients to the consoles of servers')
+    _add(
+        parsers, 'consoleproxy', commands.consoleproxy, 'connect browsers and other clients to the consoles of servers'
+    )
     _add_db(parsers)
     _add_cell(parsers)
     _add_audit(parsers)
@@ -123,55 +135,66 @@ def _add(parsers: Parsers, name: str, run: Run | None, text: str) -> argparse.Ar
         '--config-file',
         action='append',
         metavar='FILE',
-        help='may be repeated; else OS_COMPUTEAPI_CONFIG_FILES, separated by `;`, or ' + MACHINE_FILE,
+        help='may be repeated; default: OS_COMPUTEAPI_CONFIG_FILES, separated by `;`, or ' + MACHINE_FILE,
     )
     return command
 
 
 def _add_serve(parsers: Parsers) -> None:
-    text = 'run a whole cloud of its own in this process: compute with its own identity, images, networks and volumes'
+    text = 'run a complete cloud in this process: compute with built-in identity, images, networks and volumes'
     serve = _add(parsers, 'serve', commands.serve, text)
     serve.add_argument('--host', default='127.0.0.1', help='the address to listen at (%(default)s)')
-    serve.add_argument('--port', type=port, default=8774, help='the port, 0 for any that is free (%(default)s)')
     serve.add_argument(
-        '--public-url', metavar='URL', help='what clients reach it by; links and the catalog then name no other host'
+        '--port', type=port, default=8774, help='the port to listen at, 0 for any free port (%(default)s)'
+    )
+    serve.add_argument(
+        '--public-url',
+        metavar='URL',
+        help='the URL at which clients reach the cloud; links and the catalog then name no other host',
     )
     serve.add_argument(
         '--metadata-port',
         type=port,
         metavar='PORT',
-        help='where guests, or a proxy before them, read their metadata; its secret is in the data directory (none)',
+        help='the port at which guests, or a proxy in front of them, read metadata; the shared secret of the proxy is '
+        'in the data directory (none)',
     )
     where = serve.add_mutually_exclusive_group()
-    where.add_argument('--data-dir', metavar='DIR', help='where everything is kept (./computeapi-data)')
-    where.add_argument('--in-memory', action='store_true', help='forget everything at the end')
-    serve.add_argument('--admin-password', metavar='PASSWORD', help='else one is made and kept in the data directory')
+    where.add_argument(
+        '--data-dir', metavar='DIR', help='the directory in which everything is stored (./computeapi-data)'
+    )
+    where.add_argument('--in-memory', action='store_true', help='discard everything at exit')
+    serve.add_argument(
+        '--admin-password', metavar='PASSWORD', help='default: generated, and stored in the data directory'
+    )
     serve.add_argument(
         '--hypervisor',
         choices=['simulated', 'qemu'],
-        help='what runs servers: nothing, or QEMU (simulated); see [qemu] for what guests are like',
+        help='simulate servers, or run them with QEMU as [qemu] describes (simulated)',
     )
-    serve.add_argument('--quiet', action='store_true', help='log no requests')
+    serve.add_argument('--quiet', action='store_true', help='do not log requests')
     _add_cloud(serve)
 
 
 def _add_cloud(command: argparse.ArgumentParser) -> None:
     """The arguments that describe a simulated cloud."""
-    command.add_argument('--hosts', type=int, metavar='N', help='how many hosts there are, or are said to be (1)')
     command.add_argument(
-        '--passing-seconds', type=float, metavar='S', help='how long REBOOT and other states last that pass (0)'
+        '--hosts', type=int, metavar='N', help='the number of hosts that the cloud appears to have (1)'
+    )
+    command.add_argument(
+        '--passing-seconds', type=float, metavar='S', help='how many seconds REBOOT and other transient states last (0)'
     )
 
 
 def _add_run(parsers: Parsers) -> None:
-    text = 'run a command with a cloud of its own, which it finds by OS_* variables and which goes away with it'
+    text = 'run a command with a temporary cloud, which it finds through OS_* variables and which is deleted afterwards'
     run = _add(parsers, 'run', commands.run, text)
     _add_cloud(run)
-    run.add_argument('command', nargs='+', metavar='COMMAND', help='with its arguments, after --')
+    run.add_argument('command', nargs='+', metavar='COMMAND', help='the command and its arguments, after --')
 
 
 def _add_control(parsers: Parsers) -> None:
-    text = 'do to a cloud of `run` or `serve` what its control API can do'
+    text = 'control a cloud of `run` or `serve` through its control API'
     # Another parser handles all that follows; this one must treat nothing as an option, not even a leading --help.
     control = parsers.add_parser('control', help=text, add_help=False, prefix_chars='\0')
     control.set_defaults(run=commands.control, config_file=None)
@@ -179,39 +202,43 @@ def _add_control(parsers: Parsers) -> None:
 
 
 def _add_worker(parsers: Parsers) -> None:
-    text = 'do what requests leave to be done, beside processes that answer them'
+    text = 'run the tasks that requests queue, alongside the processes that answer requests'
     worker = _add(parsers, 'worker', commands.worker, text)
     worker.add_argument(
         '--workers',
         type=number,
         metavar='N',
-        help=f'on how many tasks at a time ([DEFAULT]workers, else {WORKERS})',
+        help=f'the number of concurrent tasks ([DEFAULT]workers, else {WORKERS})',
     )
 
 
 def _add_agent(parsers: Parsers) -> None:
-    text = 'drive the hypervisor of this machine, as workers say over the message bus'
+    text = 'drive the hypervisor of this machine, as workers request over the message bus'
     agent = _add(parsers, 'agent', commands.agent, text)
     agent.add_argument(
-        '--host', dest='agent_host', metavar='NAME', help='what the machine is called among hosts ([agent]host)'
+        '--host', dest='agent_host', metavar='NAME', help='the name of this machine among the hosts ([agent]host)'
     )
 
 
 def _add_agent_key(parsers: Parsers) -> None:
-    text = 'print the [agent]key of a compute machine, which follows from the [agent]secret here'
+    text = 'print the [agent]key of a compute machine, derived from the [agent]secret in this configuration'
     _add(parsers, 'agent-key', commands.agent_key, text).add_argument('host_name', metavar='HOST')
 
 
 def _add_db(parsers: Parsers) -> None:
-    db = parsers.add_parser('db', help='the tables in the database').add_subparsers(metavar='COMMAND', required=True)
-    upgrade = _add(db, 'upgrade', commands.db, 'bring the tables to the newest revision')
+    db = parsers.add_parser('db', help='manage the tables in the database').add_subparsers(
+        metavar='COMMAND', required=True
+    )
+    upgrade = _add(db, 'upgrade', commands.db, 'upgrade the tables to the newest revision')
     upgrade.set_defaults(upgrade=True, data_dir=None)
     revision = _add(db, 'version', commands.db, 'print the revision of the tables')
     revision.set_defaults(upgrade=False)
-    revision.add_argument('--data-dir', metavar='DIR', help='that of `serve`, where no database is configured')
+    revision.add_argument(
+        '--data-dir', metavar='DIR', help='the data directory of `serve`, if no database is configured'
+    )
     for name, text in {
-        'archive': 'move deleted servers, with all that hung on them, out of the way of the others',
-        'purge': 'remove for good what was archived, and tokens, messages and the like whose time is over',
+        'archive': 'move deleted servers, with everything that belongs to them, to the archive',
+        'purge': 'permanently delete archived servers, and expired tokens, messages and the like',
     }.items():
         command = _add(db, name, commands.clear, text)
         command.set_defaults(clear=name)
@@ -221,47 +248,51 @@ def _add_db(parsers: Parsers) -> None:
             required=True,
             type=date,
             metavar='DATE',
-            help='what was deleted before, e.g. 2026-01-31, in UTC',
+            help='what was deleted before this date (UTC), e.g. 2026-01-31',
         )
         command.add_argument(
             '--batch',
             type=number,
             default=100,
             metavar='N',
-            help='how many in one transaction (%(default)s)',
+            help='the number of servers or rows per transaction (%(default)s)',
         )
 
 
 def _add_cell(parsers: Parsers) -> None:
-    text = 'the cells that hosts belong to, and whether they are down'
+    text = 'manage the cells that hosts belong to'
     cell = parsers.add_parser('cell', help=text).add_subparsers(metavar='COMMAND', required=True)
     for name, text in {
         'list': 'print the name, the UUID, the state and the hosts of each cell',
-        'down': 'say that a cell does not respond: its servers are UNKNOWN, and what is asked of them is answered 503',
-        'up': 'say that a cell responds again',
+        'down': 'mark a cell as down: its servers are UNKNOWN, and requests for them fail with 503',
+        'up': 'mark a cell as up again',
     }.items():
         command = _add(cell, name, commands.cell, text)
         command.set_defaults(change=name)
         _add_data_dir(command)
         if name != 'list':
-            command.add_argument('name', metavar='CELL', help='such as cell1; there are [simulated]cells of them')
+            command.add_argument('name', metavar='CELL', help='such as cell1; [simulated]cells sets how many there are')
 
 
 def _add_data_dir(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        '--data-dir', metavar='DIR', help='that of `serve`, where no database is configured (./computeapi-data)'
+        '--data-dir',
+        metavar='DIR',
+        help='the data directory of `serve`, if no database is configured (./computeapi-data)',
     )
 
 
 def _add_audit(parsers: Parsers) -> None:
-    text = 'print what no task holds, such as claims of deleted servers: exit status 0 if there is nothing left, else 1'
+    text = 'print leftovers that no task holds, such as claims of deleted servers: exit status 0 if none remain, else 1'
     audit = _add(parsers, 'audit', commands.audit, text)
     _add_data_dir(audit)
-    audit.add_argument('--repair', action='store_true', help='mend it; what is wrong with living servers is queued')
+    audit.add_argument(
+        '--repair', action='store_true', help='repair them; repairs of existing servers are queued as tasks'
+    )
 
 
 def _add_status(parsers: Parsers) -> None:
-    text = 'print what /readyz says, how neighbours are, processes and the queue: exit status 0 if all is well, else 1'
+    text = 'print the checks of /readyz, other services, processes and the queue: exit status 0 if all is well, else 1'
     status = _add(parsers, 'status', commands.status, text)
     _add_data_dir(status)
     status.add_argument(
@@ -269,7 +300,8 @@ def _add_status(parsers: Parsers) -> None:
         nargs='*',
         metavar='upgrade check',
         choices=[[], 'upgrade', 'check'],
-        help='whether the service can run, as other services say it: exit status 0 yes, 1 with warnings, 2 no',
+        help='check whether the service can run, like other services do: exit status 0 if so, 1 with warnings, 2 if '
+        'not',
     )
 
 
@@ -277,12 +309,17 @@ def _add_reports(parsers: Parsers) -> None:
     report = commands.report
     _add(parsers, 'routes', report('routes'), 'print every operation: method, path, versions, policy')
     history = _add(parsers, 'history', report('history', 'version', 'markdown'), 'print what changed in each version')
-    history.add_argument('version', nargs='?', metavar='VERSION', type=version, help='only in this one')
-    history.add_argument('--markdown', action='store_true', help='as a document, which docs/reference/history.md is')
+    history.add_argument('version', nargs='?', metavar='VERSION', type=version, help='only in this version')
+    history.add_argument('--markdown', action='store_true', help='in Markdown, as in docs/reference/history.md')
     openapi = _add(parsers, 'openapi', report('openapi', 'version'), 'print the OpenAPI document of one version')
     openapi.add_argument('version', metavar='VERSION', type=version, help='such as 2.1, or `latest`')
     _add(parsers, 'policy', report('policy'), 'print a policy.yaml with every rule as a comment')
-    _add(parsers, 'explain', commands.explain, 'print which rules an operation asks, and whether a caller passes')
+    _add(
+        parsers,
+        'explain',
+        commands.explain,
+        'print which policy rules an operation checks, and whether a caller passes',
+    )
     _add(parsers, 'config', report('config'), 'print a configuration file with every option as a comment')
 
 

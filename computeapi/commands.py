@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from computeapi.db.engine import Store
 
-MAKING_TABLES = '`computeapi db upgrade` makes them, and --data-dir looks into the directory of `serve`'
+MAKING_TABLES = '`computeapi db upgrade` creates them, and --data-dir selects the data directory of `serve`'
 
 Run = Callable[['cfg.ConfigOpts', 'argparse.Namespace'], 'int | None']
 
@@ -128,7 +128,7 @@ def audit(conf: cfg.ConfigOpts, options: argparse.Namespace) -> int:
         audit = Service(conf, store).audit
         found = list(audit.repair()) if options.repair else [(finding, False) for finding in audit.findings()]
     for finding, mended in found:
-        print(finding, '(mended)' if mended else '')
+        print(finding, '(repaired)' if mended else '')
     return int(not all(mended for _, mended in found))
 
 

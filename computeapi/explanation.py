@@ -24,14 +24,20 @@ Facts = Mapping[str, Any]
 def add(command: argparse.ArgumentParser) -> None:
     """The arguments of `computeapi explain`."""
     command.add_argument('what', choices=['policy'])
-    command.add_argument('operation', nargs='+', metavar='OPERATION', help='as `computeapi routes` has it')
+    command.add_argument('operation', nargs='+', metavar='OPERATION', help='as `computeapi routes` prints it')
     command.add_argument(
-        '--role', action='append', default=[], metavar='ROLE', help='of the caller; those that it implies are added'
+        '--role', action='append', default=[], metavar='ROLE', help='a role of the caller; implied roles are added'
     )
     whose = command.add_mutually_exclusive_group()
-    whose.add_argument('--project-owner', action='store_true', help="it is about the caller's own project (it is)")
-    whose.add_argument('--other-project', action='store_true', help="it is about another project's, and user's")
-    command.add_argument('--system', action='store_true', help='the token is for the system, and for no project')
+    whose.add_argument(
+        '--project-owner',
+        action='store_true',
+        help="the request is for a resource of the caller's own project (default)",
+    )
+    whose.add_argument(
+        '--other-project', action='store_true', help='the request is for a resource of another project and user'
+    )
+    command.add_argument('--system', action='store_true', help='the token is system-scoped, and not for a project')
 
 
 def explain(conf: cfg.ConfigOpts, options: argparse.Namespace, out: TextIO) -> int:
@@ -44,9 +50,9 @@ def explain(conf: cfg.ConfigOpts, options: argparse.Namespace, out: TextIO) -> i
     context = replace(context, is_admin=policies.is_admin(context))
     other = options.other_project
     target = {'project_id': OTHER if other else OWN, 'user_id': OTHER_USER if other else USER}
-    where = 'in the system' if options.system else 'in a project'
-    about = 'another project' if other or options.system else 'that project'
-    print(f'A caller with {_listed(roles)} {where}; it is about {about}.', file=out)
+    where = 'with system scope' if options.system else 'in a project'
+    about = 'another project' if other or options.system else 'the same project'
+    print(f'Caller: {_listed(roles)}, {where}. Target: {about}.', file=out)
     return max([_explain(each, policies, context, target, out) for each in found])
 
 
@@ -73,23 +79,23 @@ def _implied(roles: Iterable[str]) -> Iterator[str]:
 
 
 def _listed(roles: Iterable[str]) -> str:
-    return f'the roles {", ".join(sorted(roles))}' if roles else 'no role'
+    return f'roles {", ".join(sorted(roles))}' if roles else 'no roles'
 
 
 def _explain(operation: Operation, policies: Policies, context: Context, target: Facts, out: TextIO) -> int:
     print(f'\n{_name(operation)}, {operation.min} to {operation.max}', file=out)
     if not operation.policies:
-        print(f'{INDENT}No rule is asked.', file=out)
+        print(f'{INDENT}No rule is checked.', file=out)
     for policy in operation.policies:
-        when = '' if policy is operation.policy else ', asked where it matters'
+        when = '' if policy is operation.policy else ', checked only if it applies'
         allowed = policies.allows(context, policy, target)
         print(f'{INDENT}{policy}: {"allowed" if allowed else "refused"}{when}', file=out)
-        source = 'of the policy file' if policy.name in policies.enforcer.file_rules else 'the default'
+        source = 'from the policy file' if policy.name in policies.enforcer.file_rules else 'the default'
         for line in _resolved(policies, policies.enforcer.rules[policy.name], _caller(context), target):
             print(f'{INDENT * 2}{line}', file=out)
-        print(f'{INDENT * 2}which is {source}', file=out)
+        print(f'{INDENT * 2}({source})', file=out)
         if not allowed and _holds(policies, policies.enforcer.rules[policy.name], _caller(context), target):
-            print(f'{INDENT * 2}but a token for the system is none for a project', file=out)
+            print(f'{INDENT * 2}but a system-scoped token is not valid for a project', file=out)
     needed = [operation.policy] if operation.policy else []
     return int(not all(policies.allows(context, policy, target) for policy in needed))
 

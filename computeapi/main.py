@@ -381,7 +381,7 @@ class Service:
         try:
             self.heartbeat.end()
         except DatabaseTrouble:
-            LOG.warning('The database could not be told that this process ends')
+            LOG.warning('The database could not be informed that this process is stopping')
         if self.bus is not None:
             self.bus.close()
         for observer in self.observers:

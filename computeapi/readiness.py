@@ -30,7 +30,7 @@ class Condition:
     why: str
 
 
-UNKNOWN = Condition(False, 'That is not known without the database.')
+UNKNOWN = Condition(False, 'Unknown without the database.')
 Conditions = dict[str, Condition]
 
 
@@ -49,7 +49,7 @@ class Readiness:
     def of_database(self) -> Conditions:
         try:
             found = schema.version(self.store)
-            answers, obstacle = Condition(True, 'It answers.'), schema.obstacle(found)
+            answers, obstacle = Condition(True, 'It responds.'), schema.obstacle(found)
             # Processes that started before an upgrade of the tables go on working; ones that start now answer nothing.
             if obstacle is not None and not schema.is_later(found):
                 return {'database': answers, 'schema': Condition(False, obstacle), 'workers': UNKNOWN}
@@ -65,13 +65,13 @@ class Readiness:
         seen = self.store.ask(processes.workers_since, self.store.clock() - timedelta(seconds=seconds))
         if seen:
             return Condition(True, f'There are {seen}.')
-        return Condition(False, f'None was seen in the last {seconds} s: `computeapi worker` is one.')
+        return Condition(False, f'None was seen in the last {seconds} s: start `computeapi worker`.')
 
     def of_disk(self) -> Condition:
         wanted = self.conf.min_free_disk_mb
         free = min((shutil.disk_usage(folder).free // 2**20 for folder in self.folders()), default=None)
         if free is None:
-            return Condition(True, 'Nothing is kept on this machine.')
+            return Condition(True, 'Nothing is stored on this machine.')
         return Condition(free >= wanted, f'{free} MiB are free; [DEFAULT]min_free_disk_mb is {wanted}.')
 
     def folders(self) -> Iterator[Path]:
@@ -103,7 +103,7 @@ class RecentConditions:
         try:
             return found.result(LONGEST_SECONDS)
         except TimeoutError:
-            return {'database': Condition(False, f'It has not answered for {LONGEST_SECONDS:g} s.')}
+            return {'database': Condition(False, f'No response for {LONGEST_SECONDS:g} s.')}
 
     def look(self, found: Future[Conditions]) -> None:
         try:

@@ -42,7 +42,7 @@ class Startup:
                 self.obstacle = error if isinstance(error, schema.WrongTables) else None
                 if attempt % ATTEMPTS_PER_LINE == 0:
                     bug = None if isinstance(error, TROUBLE) else error
-                    LOG.warning('The workers wait for the database: %s', reason_of(error), exc_info=bug)
+                    LOG.warning('The workers are waiting for the database: %s', reason_of(error), exc_info=bug)
             self.stopping.wait(RETRY_SECONDS)
 
     def begin(self) -> None:
@@ -50,7 +50,7 @@ class Startup:
         self.obstacle = None
         self.service.start()
         self.begun.set()
-        LOG.info('%d workers have begun', len(self.worker.threads))
+        LOG.info('%d workers have started', len(self.worker.threads))
 
     def stop(self) -> None:
         self.stopping.set()

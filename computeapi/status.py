@@ -76,8 +76,11 @@ def policies(conf: cfg.ConfigOpts) -> tuple[Result, str]:
         return Result.Failure, str(error)
     unknown = sorted(set(enforcer.file_rules) - set(enforcer.registered_rules))
     if unknown:
-        return Result.Warning, f'{conf.oslo_policy.policy_file} has rules that nothing asks for: {", ".join(unknown)}'
-    return Result.Success, f'{len(enforcer.file_rules)} of {len(enforcer.rules)} rules are not the default'
+        return (
+            Result.Warning,
+            f'{conf.oslo_policy.policy_file} contains rules that no operation uses: {", ".join(unknown)}',
+        )
+    return Result.Success, f'{len(enforcer.file_rules)} of {len(enforcer.rules)} rules differ from the default'
 
 
 def backends(conf: cfg.ConfigOpts) -> tuple[Result, str]:
@@ -85,14 +88,17 @@ def backends(conf: cfg.ConfigOpts) -> tuple[Result, str]:
     chosen = {kind: conf[kind].backend for kind in ('identity', 'image', 'network', 'volume')}
     said = ', '.join(f'[{kind}]backend is {name}' for kind, name in chosen.items())
     if conf.api.auth_strategy == 'keystone' and 'local' in chosen.values():
-        return Result.Warning, f'Callers come from a Keystone, and cannot make what is built in: {said}'
+        return (
+            Result.Warning,
+            f'Callers are users of Keystone, and cannot create resources in built-in services: {said}',
+        )
     return Result.Success, said
 
 
 def message_bus(conf: cfg.ConfigOpts) -> tuple[Result, str]:
     found = broker(conf)
     if found is None:
-        return Result.Success, 'Hosts have no agents'
+        return Result.Success, 'There are no agents'
     return Result.Success if found.ok else Result.Warning, found.why
 
 
@@ -106,7 +112,7 @@ def broker(conf: cfg.ConfigOpts) -> Condition | None:
         return None
     with contextlib.closing(bus):
         obstacle = bus.obstacle(BROKER_SECONDS)
-    return Condition(obstacle is None, obstacle or 'The broker answers.')
+    return Condition(obstacle is None, obstacle or 'The broker responds.')
 
 
 def neighbours(conf: cfg.ConfigOpts) -> Mapping[str, Impression]:
@@ -167,19 +173,19 @@ def work(conf: cfg.ConfigOpts, store: Store) -> Iterator[str]:
     now = store.clock()
     for each in store.ask(processes.select):
         seen = now - each.seen_at
-        state = 'lives' if seen <= timedelta(seconds=conf.task_lease) else 'is dead'
+        state = 'alive' if seen <= timedelta(seconds=conf.task_lease) else 'dead'
         what = f'{each.binary} {each.pid} on {each.host} with {each.workers} workers'
-        yield line('process', state, f'{what}: begun {age(now - each.started_at)} ago, seen {age(seen)} ago')
+        yield line('process', state, f'{what}: started {age(now - each.started_at)} ago, last seen {age(seen)} ago')
     for agent in store.ask(agents.select):
         seen = now - agent.seen_at
-        state = 'lives' if seen <= timedelta(seconds=conf.service_down_time) else 'is dead'
+        state = 'alive' if seen <= timedelta(seconds=conf.service_down_time) else 'dead'
         what = f'{agent.host}: {agent.release}, process {agent.pid} on {agent.machine}'
-        yield line('agent', state, f'{what}: begun {age(now - agent.started_at)} ago, seen {age(seen)} ago')
+        yield line('agent', state, f'{what}: started {age(now - agent.started_at)} ago, last seen {age(seen)} ago')
     number, oldest = store.ask(tasks.load, now)
     due = 'none is due' if oldest is None else f'the oldest due for {age(now - oldest)}'
     yield line('queue', str(number), f'tasks, {due}')
     if conf.placement.enabled:
-        yield line('placement', str(store.ask(placement_changes.waiting)), 'changes that it is still to be told')
+        yield line('placement', str(store.ask(placement_changes.waiting)), 'changes not yet reported')
 
 
 def age(time: timedelta) -> str:

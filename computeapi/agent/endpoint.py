@@ -91,7 +91,7 @@ class AgentEndpoint:
                 # The ID becomes a file name.
                 uuid.UUID(arguments['server'].uuid)
         except UNREADABLE as error:
-            LOG.warning('A call makes no sense: %s', error)
+            LOG.warning('A call could not be decoded: %s', error)
             return AgentAnswer(AnswerKind.FAILED, text=f'The agent of host {self._host} did not understand it.')
         if call.operation in OPERATIONS:
             return self._do(call, words, arguments)
@@ -99,13 +99,13 @@ class AgentEndpoint:
 
     def _unbelieved(self, *, waits: bool) -> AgentAnswer:
         """Callers that can wait may retry, so that a wrong key or clock can be fixed meanwhile; others fail."""
-        LOG.warning('A call is not done: it is not signed with the key of host %s, or not just now', self._host)
+        LOG.warning('A call is rejected: it is not signed with the key of host %s, or not recently', self._host)
         kind = AnswerKind.NOT_YET if waits else AnswerKind.FAILED
         text = f'The agent of host {self._host} does not know who says it.'
         return AgentAnswer(kind, text=text, seconds=AGAIN_SECONDS)
 
     def _not_mine(self, host: str) -> AgentAnswer:
-        LOG.warning('A call for host %s is refused', host)
+        LOG.warning('A call for host %s is rejected', host)
         return AgentAnswer(AnswerKind.FAILED, text=f'The agent of host {self._host} does not work for host {host}.')
 
     def _do(self, call: Call, words: Signature, arguments: dict[str, Any]) -> AgentAnswer:
@@ -142,7 +142,7 @@ class AgentEndpoint:
             LOG.warning('%s failed: %s', call.operation, error)
             return AgentAnswer(AnswerKind.FAILED, text=str(error))
         except Exception:
-            LOG.exception('%s went wrong', call.operation)
+            LOG.exception('%s failed unexpectedly', call.operation)
             return AgentAnswer(AnswerKind.FAILED, text=f'The driver of host {self._host} went wrong.')
 
     def _away(self, call: Call, server: Server | None, away: NeighbourAway) -> AgentAnswer:

@@ -79,7 +79,7 @@ class ConsoleGate:
                 if self.listener.fileno() < 0:
                     # The gate was closed.
                     return
-                LOG.warning('Nobody is let in to consoles for a moment: %s', error)
+                LOG.warning('Consoles cannot be opened for a moment: %s', error)
                 time.sleep(REST_SECONDS)
                 continue
             if self.places.acquire(blocking=False):
@@ -91,7 +91,7 @@ class ConsoleGate:
         try:
             threading.Thread(target=self._admit, args=[connection], name='console', daemon=True).start()
         except RuntimeError as error:
-            LOG.warning('Who wants a console is sent away: %s', error)
+            LOG.warning('A request for a console is rejected: %s', error)
             self.places.release()
             connection.close()
 
@@ -103,7 +103,7 @@ class ConsoleGate:
                 if way is not None:
                     self._lead(outside, way)
         except OSError as error:
-            LOG.info('Whoever was at the gate has gone: %s', error)
+            LOG.info('A client of the console gate has disconnected: %s', error)
         finally:
             self.places.release()
 

@@ -40,7 +40,7 @@ class Lanes:
             if errand is None or (errand.answer.done() and errand.identity != identity):
                 known = self.memory.of(server_id)
                 if known.did == identity:
-                    LOG.info('%s of server %s was told again, and is done', call.operation, server_id)
+                    LOG.info('%s of server %s was requested again, and is already done', call.operation, server_id)
                     return AgentAnswer(AnswerKind.DONE, known.value)
                 errand = self.errands[server_id] = Errand(identity, self.pool.submit(self._run, server_id, call, work))
         return self._outcome(server_id, errand, identity, call.patience)

@@ -76,7 +76,7 @@ class Memory:
                 self.unwritten.pop(server_id, None)
             except OSError as error:
                 self.unwritten[server_id] = known
-                LOG.warning('What was done with server %s is not written down: %s', server_id, error)
+                LOG.warning('The work on server %s could not be recorded: %s', server_id, error)
 
     def passed(self, server_id: str, work: str, step: str) -> float:
         """The seconds since that work on a server first reached this step."""

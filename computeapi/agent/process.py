@@ -82,12 +82,12 @@ def check(conf: cfg.ConfigOpts, host: str) -> None:
     """cfg.ConfigFileValueError for a configuration that is not valid for an agent."""
     if conf.hypervisor.backend == REMOTE:
         raise cfg.ConfigFileValueError(
-            '[hypervisor]backend: an agent drives a hypervisor itself, and asks no other one'
+            '[hypervisor]backend: an agent must drive a hypervisor itself, not another agent'
         )
     if conf.agent.secret is not None:
-        raise cfg.ConfigFileValueError('[agent]secret is for the control plane: an agent has a [agent]key, and no more')
+        raise cfg.ConfigFileValueError('[agent]secret is for the control plane: an agent needs only its [agent]key')
     if not HOST_NAME.fullmatch(host):
-        raise cfg.ConfigFileValueError(f'host: {host} is no name for a host')
+        raise cfg.ConfigFileValueError(f'host: {host} is not a valid host name')
     if neighbours.are_among(conf, *neighbours.ASKED_BY_HOSTS):
         from computeapi.backends.neighbour import SERVICE_USER, own_auth
 
@@ -108,7 +108,7 @@ def run(conf: cfg.ConfigOpts) -> None:
     ending = Ending()
     agent = AgentProcess(conf)
     agent.start()
-    LOG.info('The agent of host %s has begun', agent.host)
+    LOG.info('The agent of host %s has started', agent.host)
     ending.wait()
     agent.stop()
     leave()

@@ -39,7 +39,7 @@ class Reporter:
         if expected.refused:
             return self.go_unheard(expected.refused)
         if not self.answered:
-            LOG.info('A worker hears this agent again')
+            LOG.info('A worker receives the reports of this agent again')
         self.answered = True
         if self.arriving and not self.compared:
             self.compare(expected.servers, expected.moving)
@@ -49,7 +49,7 @@ class Reporter:
 
     def go_unheard(self, why: str) -> None:
         if self.answered:
-            LOG.warning('No worker hears this agent: %s', why)
+            LOG.warning('No worker receives the reports of this agent: %s', why)
         self.answered = False
 
     def made(self) -> Report:
@@ -72,8 +72,8 @@ class Reporter:
     def compare(self, expected: Collection[str], moving: Collection[str]) -> None:
         """Log differences between the machines found here and the expected ones, for operators."""
         found = set(self.machines())
-        LOG.info('%d machines are on host %s, %d are expected', len(found), self.host, len(expected))
+        LOG.info('%d virtual machines are on host %s, %d are expected', len(found), self.host, len(expected))
         for server_id in sorted(found.difference(expected, moving)):
-            LOG.warning('The machine of server %s is here, and not expected', server_id)
+            LOG.warning('The virtual machine of server %s is here, but not expected', server_id)
         for server_id in sorted(set(expected) - found):
-            LOG.warning('The machine of server %s is expected, and not here', server_id)
+            LOG.warning('The virtual machine of server %s is expected, but not here', server_id)

@@ -1,4 +1,4 @@
-"""The compute API: one module (or package) per resource, and CONTROLLERS, its table of contents."""
+"""The compute API: one module (or package) per resource, and CONTROLLERS, the list of all resources."""
 
 import functools
 
@@ -128,15 +128,15 @@ CONTROLLERS: tuple[type[ComputeController], ...] = (
     GoneResources,
     RefusedRequests,
 )
-"""Every resource, in the order of its URL."""
+"""All resources, in the order of their URLs."""
 
 
 def operations() -> list[Operation]:
-    """Every operation of the API: the table that routes, policies, OpenAPI and history are derived from."""
+    """Every operation of the API: routes, policies, OpenAPI and history are derived from this table."""
     return [operation for controller in CONTROLLERS for operation in controller.operations]
 
 
 @functools.cache
 def rules() -> list[RuleDefault]:
-    """Every policy rule with its default; the tools of oslo.policy find it by its entry point."""
+    """Every policy rule with its default, for the entry point that oslo.policy's tools use."""
     return defaults(operations())

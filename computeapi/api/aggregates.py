@@ -1,4 +1,4 @@
-"""/os-aggregates: groups of hosts that an administrator makes."""
+"""/os-aggregates: host aggregates."""
 
 import functools
 from typing import Any
@@ -37,7 +37,7 @@ DELETE = policy('os_compute_api:os-aggregates:delete', description='Delete an ag
 ADD_HOST = policy('os_compute_api:os-aggregates:add_host', description='Add a host to an aggregate')
 REMOVE_HOST = policy('os_compute_api:os-aggregates:remove_host', description='Remove a host from an aggregate')
 SET_METADATA = policy('os_compute_api:os-aggregates:set_metadata', description='Change the metadata of an aggregate')
-IMAGES = policy('compute:aggregates:images', description='Have images ready on the hosts of an aggregate')
+IMAGES = policy('compute:aggregates:images', description='Pre-cache images on the hosts of an aggregate')
 
 # ------------------------------------------------------------------ requests
 
@@ -77,7 +77,7 @@ AGGREGATE = View(
 )
 ONE = {'aggregate': AGGREGATE}
 change = functools.partial(action, response=ONE, status=200, errors=(409,))
-"""An action that answers with the aggregate as it has become."""
+"""An action that returns the changed aggregate."""
 
 
 class Aggregates(ComputeController):
@@ -128,13 +128,13 @@ class Aggregates(ComputeController):
 
     @change('set_metadata', policy=SET_METADATA, takes=lone('metadata', METADATA))
     def set_metadata(self, req: Request, id: str, body: Any) -> dict[str, Any]:
-        """Add to the metadata of an aggregate, or take keys away."""
+        """Set metadata keys of an aggregate, or remove them."""
         return self.answer(req, self.cloud.aggregates.set_metadata(integer_id(id), body['set_metadata']['metadata']))
 
     @operation('POST', '/{id}/images', policy=IMAGES, body=IMAGES_BODY, status=202)
     @api_version('2.81')
     def images(self, req: Request, id: str, body: Any) -> None:
-        """Have images ready on the hosts of an aggregate."""
+        """Pre-cache images on the hosts of an aggregate."""
         aggregate_id = integer_id(id)
         image_ids = [image['id'] for image in body['cache']]
         if len(set(image_ids)) != len(image_ids):

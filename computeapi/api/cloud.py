@@ -1,4 +1,4 @@
-"""Everything that the handlers of the API can call, in one place."""
+"""The managers that the handlers of the API call."""
 
 from dataclasses import dataclass
 
@@ -56,14 +56,14 @@ from computeapi.compute.zones import Zones
 
 @dataclass(frozen=True)
 class CloudManagers:
-    """The services of one cloud.
+    """The managers of one cloud.
 
-    max_limit: the most items that one page of a list can have.
+    max_limit: the maximum number of items in one page of a list.
     """
 
     conf: cfg.ConfigOpts
     max_limit: int
-    # What everything about servers begins with, and what is done with them.
+    # Finding, creating and changing servers.
     servers: ServerManager
     builder: Builder
     changes: Changes
@@ -92,7 +92,7 @@ class CloudManagers:
     shelves: Shelves
     snapshots: ServerSnapshots
     volume_swaps: VolumeSwaps
-    # What servers are made with, and where they run.
+    # What servers are created with, and where they run.
     aggregates: AggregateManager
     cells: Cells
     flavors: FlavorManager
@@ -106,7 +106,7 @@ class CloudManagers:
     usage: UsageRecords
     usage_audits: UsageAudits
     zones: Zones
-    # The services beside compute, and the proxies to them.
+    # Other services, and the proxies to them.
     images: Images
     image_proxy: ImageProxy
     networks: Networks
@@ -115,7 +115,7 @@ class CloudManagers:
 
 
 def build(platform: Platform, identity: Identity | None) -> CloudManagers:
-    """The services that the handlers of the API call. identity: where projects are looked up, if anywhere."""
+    """Build the managers. identity: where projects are looked up, if anywhere."""
     conf, store, clock, cells = platform.conf, platform.store, platform.clock, Cells(platform.store)
     changes, addresses, quotas = Changes(platform), Addresses(platform), Quotas(store, conf)
     flavors, keypairs = FlavorManager(store, clock), KeypairManager(store, quotas, clock)

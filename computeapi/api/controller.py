@@ -1,4 +1,4 @@
-"""What the resources of the compute API share: the services that their handlers call."""
+"""The base class of the resources of the compute API."""
 
 from computeapi.api.cloud import CloudManagers
 from computeapi.web.controller import Controller

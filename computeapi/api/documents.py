@@ -1,4 +1,4 @@
-"""The documents that say which versions there are: at /, at /v2, at /v2.1, and the choices elsewhere.
+"""The version documents: at /, /v2 and /v2.1, and the choices at other paths.
 
 They need no token and no database. `Versions` shows them again, to callers with a token (and a project in the URL).
 """
@@ -33,7 +33,7 @@ PATHS = {'v2.0': 'v2', 'v2.1': 'v2.1'}
 
 
 def v21(newest: str) -> dict[str, Any]:
-    """v2.1, whose newest microversion that is."""
+    """v2.1 with this newest microversion."""
     return {
         'id': 'v2.1',
         'status': 'CURRENT',
@@ -52,7 +52,7 @@ def self_link(version: dict[str, Any], base: str, rest: str = '/') -> dict[str, 
 
 
 def document(version: dict[str, Any], url: str) -> dict[str, Any]:
-    """The long form of one version, which stands at *url*."""
+    """The long form of a version whose document is at *url*."""
     links = [
         {'rel': 'self', 'href': f'{url}/'},
         {'rel': 'describedby', 'type': 'text/html', 'href': API_REFERENCE},
@@ -61,12 +61,12 @@ def document(version: dict[str, Any], url: str) -> dict[str, Any]:
 
 
 def listing(base: str, newest: str) -> dict[str, Any]:
-    """What stands at /."""
+    """The document at /."""
     return {'versions': [version | {'links': [self_link(version, base)]} for version in (V20, v21(newest))]}
 
 
 def choices(base: str, path: str, newest: str) -> dict[str, Any]:
-    """Where a path without a version may have meant to go."""
+    """The versions of the API that a path without a version may be meant for."""
     return {
         'choices': [
             {
@@ -85,7 +85,7 @@ def answer(body: dict[str, Any], status: int = 200) -> webob.Response:
 
 
 class VersionApp:
-    """An app that responds to requests of a class. It is asked often, and webob's wsgify would do more for each."""
+    """A WSGI app that answers requests of a class; it does less work per request than webob's wsgify."""
 
     request_class: type[BaseRequest] = webob.Request
 
@@ -97,14 +97,14 @@ class VersionApp:
 
 
 class VersionChoices(VersionApp):
-    """/: the versions; 300 with the choices for any other path. Any method will do."""
+    """/: the versions; 300 with the choices for any other path, whatever the method."""
 
     def __init__(self, link_prefix: str | None, newest: str):
         self.link_prefix, self.newest = (link_prefix or '').rstrip('/'), newest
 
     def respond(self, req: webob.Request) -> webob.Response:
         base = (self.link_prefix or req.host_url) + req.script_name
-        # As it came: it need be no text.
+        # In the original encoding, because it need not be valid text.
         path = quote(req.environ['PATH_INFO'], encoding='latin-1')
         if path in ('', '/'):
             return answer(listing(base, self.newest))
@@ -112,7 +112,7 @@ class VersionChoices(VersionApp):
 
 
 class VersionDocument(VersionApp):
-    """/v2 and /v2.1: the document of that version, with or without a slash. Any method will do."""
+    """/v2 and /v2.1: the document of that version, with or without a trailing slash, whatever the method."""
 
     request_class = Request
 
@@ -144,7 +144,7 @@ class Versions(ComputeController):
 
     @operation('GET', '/versions/{id}', policy=None, query=ANYTHING, response=DOCUMENT)
     def show(self, req: Request, id: str) -> dict[str, Any]:
-        """Show one version; /v2 knows only itself."""
+        """Show one version; below /v2, only itself."""
         if req.legacy:
             return self.describe(req, V20)
         found = {version['id']: version for version in (V20, self.newest)}.get(id)
@@ -154,7 +154,7 @@ class Versions(ComputeController):
 
     @property
     def newest(self) -> dict[str, Any]:
-        """v2.1 as clients are offered it."""
+        """v2.1 as it is offered to clients."""
         return v21(self.cloud.conf.api.max_microversion or str(MAX))
 
     def describe(self, req: Request, version: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""/extensions: the parts of the API by the names that they had when each could be left out.
+"""/extensions: the parts of the API under the names that they had as optional extensions.
 
-Clients still ask for them to find out what there is. All are there; the list does not change any more.
+Clients still use it to find out what is available. All parts are, and the list no longer changes.
 """
 
 from operator import attrgetter
@@ -128,7 +128,7 @@ os-virtual-interfaces VirtualInterfaces Virtual interface support.
 os-volume-attachment-update VolumeAttachmentUpdate Support for updating a volume attachment.
 os-volumes Volumes Volumes support.
 """)
-# What only /v2 says it has.
+# Only listed by /v2.
 LEGACY_ONLY = read('OS-EXT-VIF-NET ExtendedVIFNet Adds network id parameter to the virtual interface list.')
 
 NAMESPACE = 'http://docs.openstack.org/compute/ext/fake_xml'
@@ -167,6 +167,6 @@ class Extensions(ComputeController):
 
 
 def known(req: Request) -> list[Extension]:
-    """The extensions, by alias, that clients of this endpoint know."""
+    """The extensions of this endpoint, by alias."""
     more = LEGACY_ONLY if req.legacy else []
     return sorted(EXTENSIONS + more, key=attrgetter('alias'))

@@ -1,4 +1,4 @@
-"""The extra specs that are known, and what values they take (checked from 2.86 on)."""
+"""The known extra specs, and their valid values (checked from 2.86 on)."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -9,7 +9,7 @@ from computeapi.db.flavors import Flavor
 from computeapi.errors import Invalid, NotFound
 
 Check = Callable[[str], str | None]
-"""What is wrong with a value, if anything is."""
+"""Returns what is wrong with a value, if anything."""
 
 
 def integer(low: int | None = None, high: int | None = None) -> Check:
@@ -43,7 +43,7 @@ def boolean(value: str) -> str | None:
 
 
 def anything(value: str) -> None:
-    """Whatever it is, only the operator knows."""
+    """Accepts any value, because only the operator knows its meaning."""
 
 
 AT_LEAST_0, AT_LEAST_1 = integer(0), integer(1)
@@ -54,7 +54,7 @@ RESOURCES = (
     '|VGPU_DISPLAY_HEAD|NET_BW_(EGR|IGR)_KILOBIT_PER_SEC|NET_PACKET_RATE_((EGR|IGR)_)?KILOPACKET_PER_SEC'
     '|MEM_ENCRYPTION_CONTEXT|FPGA|PGPU|CUSTOM_[A-Z0-9_]+'
 )
-# What a host tells of itself: as one value, or as a tree of which a part may be named.
+# The capabilities of hosts: single values, and trees of which a part may be named.
 CAPABILITIES = (
     'aggregates|cell_uuid|(cpu|ram|disk)_allocation_ratio|current_workload|disk_available_least|disk_mb_used'
     '|failed_builds|free_disk_(gb|mb)|free_ram_mb|host|host_ip|hypervisor_(hostname|type|version)|id|(local_gb|memory_mb'
@@ -101,10 +101,10 @@ KNOWN: tuple[tuple[str, Check], ...] = (
     (f'quota:(cpu_quota|(cpu|disk_io|memory|vif)_reservation)|resources{GROUP}:({RESOURCES})', integer()),
     (f'trait{GROUP}:(COMPUTE|CUSTOM|HW|MISC|OWNER|STORAGE)_[A-Z0-9_]+', one_of('required', 'forbidden')),
 )
-"""The names of specs, some with a part that the operator chooses, and what values they take."""
+"""Patterns of spec names, with checks of their values."""
 PATTERNS = [(re.compile(name), check) for name, check in KNOWN]
 
-# A key in one of these namespaces must be known; one in another, or in none, is the operator's own.
+# A key in one of these namespaces must be known; any other is the operator's own.
 NAMESPACES = re.compile(
     f'(accel|aggregate_instance_extra_specs|capabilities|hw|hw_rng|hw_video|os|pci_passthrough|quota|vmware'
     f'|(resources|trait){GROUP}):'
@@ -112,7 +112,7 @@ NAMESPACES = re.compile(
 
 
 def validate(specs: Mapping[str, object]) -> None:
-    """Invalid for a key that does not exist in a known namespace, or a value that its key does not take."""
+    """Invalid for an unknown key in one of these namespaces, or an invalid value."""
     for key, value in specs.items():
         wrong = _check_of(key)(str(value))
         if wrong:
@@ -129,7 +129,7 @@ def _check_of(key: str) -> Check:
 
 
 def value_of(flavor: Flavor, key: str) -> str:
-    """One extra spec; NotFound when the flavor does not have it."""
+    """One extra spec; NotFound if the flavor does not have it."""
     if key not in flavor.extra_specs:
         raise NotFound(f'Flavor {flavor.flavorid} has no extra specs with key {key}.')
     return flavor.extra_specs[key]

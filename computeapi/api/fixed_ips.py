@@ -1,4 +1,4 @@
-"""/os-fixed-ips: the addresses of networks, until 2.35."""
+"""/os-fixed-ips: fixed IPs, until 2.35."""
 
 from typing import Any
 
@@ -43,15 +43,15 @@ class FixedIPs(ComputeController):
 
     @operation('GET', '/{id}', policy=POLICY, response={'fixed_ip': FIXED_IP}, errors=(501,))
     def show(self, req: Request, id: str) -> dict[str, Any]:
-        """Show a fixed IP and the server that has it."""
+        """Show a fixed IP and the server that uses it."""
         return {'fixed_ip': FIXED_IP.render(req, self.cloud.fixed_ips.get(req.context, id))}
 
     @action('reserve', policy=POLICY, takes=NOTHING_MORE, errors=(501,))
     def reserve(self, req: Request, id: str, body: Any) -> None:
-        """Keep a fixed IP from being given to a port."""
+        """Reserve a fixed IP, so that no port gets it."""
         self.cloud.networks.reserve_fixed_ip(req.context, id)
 
     @action('unreserve', policy=POLICY, takes=NOTHING_MORE, errors=(501,))
     def unreserve(self, req: Request, id: str, body: Any) -> None:
-        """Let a fixed IP be given to a port again."""
+        """Unreserve a fixed IP, so that ports can get it again."""
         self.cloud.networks.unreserve_fixed_ip(req.context, id)

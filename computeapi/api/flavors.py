@@ -1,4 +1,4 @@
-"""/flavors: the sizes that servers come in."""
+"""/flavors: flavors, their access and their extra specs."""
 
 import functools
 from collections.abc import Mapping
@@ -35,10 +35,10 @@ from computeapi.web.schemas import array, closed, lone, one_of, query, whole
 CREATE = Policy('os_compute_api:os-flavor-manage:create', ADMIN, 'Create a flavor')
 UPDATE = Policy('os_compute_api:os-flavor-manage:update', ADMIN, 'Update a flavor')
 DELETE = Policy('os_compute_api:os-flavor-manage:delete', ADMIN, 'Delete a flavor')
-ACCESS = Policy('os_compute_api:os-flavor-access', ADMIN, 'List the projects that may use a flavor')
-ADD_ACCESS = Policy('os_compute_api:os-flavor-access:add_tenant_access', ADMIN, 'Let a project use a flavor')
+ACCESS = Policy('os_compute_api:os-flavor-access', ADMIN, 'List the projects that have access to a flavor')
+ADD_ACCESS = Policy('os_compute_api:os-flavor-access:add_tenant_access', ADMIN, 'Grant a project access to a flavor')
 REMOVE_ACCESS = Policy(
-    'os_compute_api:os-flavor-access:remove_tenant_access', ADMIN, 'Take the use of a flavor from a project'
+    'os_compute_api:os-flavor-access:remove_tenant_access', ADMIN, 'Revoke the access of a project to a flavor'
 )
 SPECS_INDEX = Policy('os_compute_api:os-flavor-extra-specs:index', READER_OR_ADMIN, 'List the extra specs of a flavor')
 SPECS_SHOW = Policy('os_compute_api:os-flavor-extra-specs:show', READER_OR_ADMIN, 'Show an extra spec of a flavor')
@@ -205,7 +205,7 @@ class Flavors(ComputeController):
 
     @access('addTenantAccess', policy=ADD_ACCESS, errors=(409,), behaviour={'even_public': EVEN_PUBLIC})
     def add_access(self, req: Request, id: str, body: Any) -> dict[str, Any]:
-        """Let a project use a flavor that is not public."""
+        """Grant a project access to a flavor that is not public."""
         project_id = body['addTenantAccess']['tenant']
         self.cloud.projects.check(req.context, project_id)
         projects = self.cloud.flavors.grant(req.context, id, project_id, even_public=req.behaviour.even_public)
@@ -213,7 +213,7 @@ class Flavors(ComputeController):
 
     @access('removeTenantAccess', policy=REMOVE_ACCESS)
     def remove_access(self, req: Request, id: str, body: Any) -> dict[str, Any]:
-        """Take the use of a flavor from a project, which may be gone by now."""
+        """Revoke the access of a project, which may no longer exist, to a flavor."""
         project_id = body['removeTenantAccess']['tenant']
         return access_list(id, self.cloud.flavors.revoke(req.context, id, project_id))
 
@@ -225,7 +225,7 @@ class FlavorAccess(ComputeController):
 
     @operation('GET', policy=ACCESS, response=ACCESS_LIST)
     def index(self, req: Request, flavor_id: str) -> dict[str, Any]:
-        """List the projects that may use a flavor."""
+        """List the projects that have access to a flavor."""
         return access_list(flavor_id, self.cloud.flavors.projects(req.context, flavor_id))
 
 
@@ -270,7 +270,7 @@ class FlavorExtraSpecs(ComputeController):
         self.cloud.flavors.delete_extra_spec(req.context, flavor_id, id)
 
     def save(self, req: Request, flavor_id: str, specs: Mapping[str, Any]) -> dict[str, Any]:
-        """Keep extra specs, as text; the answer repeats what was sent."""
+        """Store extra specs as text; the response repeats them as they were sent."""
         if req.behaviour.validated:
             extra_specs.validate(specs)
         texts = {key: str(value) for key, value in specs.items()}
@@ -279,14 +279,14 @@ class FlavorExtraSpecs(ComputeController):
 
 
 def factor(value: Any) -> float:
-    """The number; 0 as text has come past the schema, which knows numbers only."""
+    """The number; a zero as text has passed the schema, which only checks numbers."""
     if float(value) <= 0:
         raise Invalid(f"Invalid input received: 'rxtx_factor' argument must be a float between 0 and {MOST_RXTX:g}")
     return float(value)
 
 
 def filters(req: Request) -> dict[str, Any]:
-    """The filters of a list in the words of the service."""
+    """The filters of a list, by the service's names."""
     found = {
         'min_memory_mb': number(req, 'minRam'),
         'min_root_gb': number(req, 'minDisk'),
@@ -297,7 +297,7 @@ def filters(req: Request) -> dict[str, Any]:
 
 
 def number(req: Request, name: str) -> int:
-    """The least that is asked for; beyond what any flavor can have one bound is like another."""
+    """The requested minimum, limited to a range beyond which no flavor can be."""
     text = req.parameter(name, '0')
     try:
         return max(-MOST, min(int(text), MOST))

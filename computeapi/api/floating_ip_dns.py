@@ -1,4 +1,4 @@
-"""/os-floating-ip-dns: domains, and the names in them that stand for addresses, until 2.35."""
+"""/os-floating-ip-dns: DNS domains, and the names in them, until 2.35."""
 
 import ipaddress
 import re
@@ -16,11 +16,11 @@ from computeapi.web.controller import operation
 from computeapi.web.request import Request
 from computeapi.web.schemas import array, closed, lone, one_of, whole
 
-LIST = Policy('os_compute_api:os-floating-ip-dns', READER_OR_ADMIN, 'List domains, and show what is in one')
-UPDATE_ENTRY = Policy('os_compute_api:os-floating-ip-dns:entry:update', MEMBER_OR_ADMIN, 'Make or change a DNS entry')
+LIST = Policy('os_compute_api:os-floating-ip-dns', READER_OR_ADMIN, 'List DNS domains, and show the entries of one')
+UPDATE_ENTRY = Policy('os_compute_api:os-floating-ip-dns:entry:update', MEMBER_OR_ADMIN, 'Create or update a DNS entry')
 DELETE_ENTRY = Policy('os_compute_api:os-floating-ip-dns:entry:delete', MEMBER_OR_ADMIN, 'Delete a DNS entry')
-UPDATE_DOMAIN = Policy('os_compute_api:os-floating-ip-dns:domain:update', ADMIN, 'Make or change a domain')
-DELETE_DOMAIN = Policy('os_compute_api:os-floating-ip-dns:domain:delete', ADMIN, 'Delete a domain')
+UPDATE_DOMAIN = Policy('os_compute_api:os-floating-ip-dns:domain:update', ADMIN, 'Create or update a DNS domain')
+DELETE_DOMAIN = Policy('os_compute_api:os-floating-ip-dns:domain:delete', ADMIN, 'Delete a DNS domain')
 
 # ------------------------------------------------------------------ requests
 
@@ -33,7 +33,7 @@ ENTRY_BODY = whole({'ip': ADDRESS, 'dns_type': one_of('A', 'AAAA')})
 
 
 def dns_name(text: str) -> str:
-    """The name that a path means; clients quote it twice, for its dots."""
+    """The name in a path; clients quote it twice, because of its dots."""
     name = urllib.parse.unquote(text)
     if not DNS_NAME.fullmatch(name):
         raise Invalid(f'Invalid input received: {text[:255]} is no name')
@@ -76,7 +76,7 @@ class FloatingIPDNS(ComputeController):
 
     @operation('GET', policy=LIST, response={'domain_entries': array(DOMAIN)}, errors=(501,))
     def index(self, req: Request) -> dict[str, Any]:
-        """List the domains of the project and those of everybody."""
+        """List the DNS domains of the project, and those that every project can use."""
         return {'domain_entries': DOMAIN.render_all(req, self.cloud.networks.dns_domains(req.context))}
 
     @operation(
@@ -88,7 +88,7 @@ class FloatingIPDNS(ComputeController):
         errors=(501,),
     )
     def update(self, req: Request, id: str, body: Any) -> dict[str, Any]:
-        """Make or change a domain: one of a project, or one of a zone."""
+        """Create or update a DNS domain of a project or of an availability zone."""
         asked = body['domain_entry']
         unfit = 'project' if asked['scope'] == 'private' else 'availability_zone'
         if unfit in asked:
@@ -99,7 +99,7 @@ class FloatingIPDNS(ComputeController):
 
     @operation('DELETE', '/{id}', policy=DELETE_DOMAIN, status=202, errors=(501,))
     def delete(self, req: Request, id: str) -> None:
-        """Delete a domain with all that is in it."""
+        """Delete a DNS domain with all its entries."""
         self.cloud.networks.delete_dns_domain(req.context, dns_name(id))
 
     @operation(
@@ -110,7 +110,7 @@ class FloatingIPDNS(ComputeController):
         errors=(501,),
     )
     def show_entry(self, req: Request, domain_id: str, id: str) -> dict[str, Any]:
-        """Show the entry of a name, or list those of an address."""
+        """Show the DNS entry of a name, or list those of an address."""
         domain, by_address = dns_name(domain_id), is_address(id)
         wanted = {'address': id} if by_address else {'name': dns_name(id)}
         found = ENTRY.render_all(req, self.cloud.networks.dns_entries(req.context, domain, **wanted))
@@ -127,7 +127,7 @@ class FloatingIPDNS(ComputeController):
         errors=(409, 501),
     )
     def update_entry(self, req: Request, domain_id: str, id: str, body: Any) -> dict[str, Any]:
-        """Make or change an entry."""
+        """Create or update a DNS entry."""
         asked = body['dns_entry']
         entry = DNSEntry(dns_name(domain_id), dns_name(id), asked['ip'], asked['dns_type'])
         self.cloud.networks.set_dns_entry(req.context, entry)
@@ -135,5 +135,5 @@ class FloatingIPDNS(ComputeController):
 
     @operation('DELETE', '/{domain_id}/entries/{id}', policy=DELETE_ENTRY, status=202, errors=(501,))
     def delete_entry(self, req: Request, domain_id: str, id: str) -> None:
-        """Delete an entry."""
+        """Delete a DNS entry."""
         self.cloud.networks.delete_dns_entry(req.context, dns_name(domain_id), dns_name(id))

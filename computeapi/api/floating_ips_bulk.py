@@ -1,4 +1,4 @@
-"""/os-floating-ips-bulk: the addresses that floating IPs can have, until 2.35."""
+"""/os-floating-ips-bulk: the addresses for floating IPs, until 2.35."""
 
 from typing import Any
 
@@ -36,13 +36,13 @@ class FloatingIPsBulk(ComputeController):
 
     @operation('GET', policy=POLICY, response=ADDRESSES, errors=(501,))
     def index(self, req: Request) -> dict[str, Any]:
-        """List the addresses, first those that are given away; no more than a page of a list can have."""
+        """List the addresses, allocated ones first; at most as many as one page of a list can have."""
         found = self.cloud.networks.pool_addresses(req.context, most=self.cloud.max_limit)
         return {'floating_ip_info': ADDRESS.render_all(req, found)}
 
     @operation('GET', '/{id}', policy=POLICY, response=ADDRESSES, errors=(501,))
     def show(self, req: Request, id: str) -> dict[str, Any]:
-        """List the addresses that lead to servers on a host."""
+        """List the addresses that are associated with servers on a host."""
         found = self.cloud.networks.pool_addresses(req.context, host=id, most=self.cloud.max_limit)
         if not found:
             raise FloatingIPNotFound(f'Floating IP not found for host {id}.')
@@ -56,7 +56,7 @@ class FloatingIPsBulk(ComputeController):
         errors=(403, 409, 501),
     )
     def create(self, req: Request, body: Any) -> dict[str, Any]:
-        """Add addresses to a pool, which is made if there is none of its name."""
+        """Add addresses to a pool, which is created if it does not exist."""
         asked = body['floating_ips_bulk_create']
         addresses, interface = asked['ip_range'], asked.get('interface')
         networks = self.cloud.networks
@@ -72,7 +72,7 @@ class FloatingIPsBulk(ComputeController):
         errors=(501,),
     )
     def update(self, req: Request, id: str, body: Any) -> dict[str, Any]:
-        """Remove addresses, and the floating IPs that have them; what is asked for is called delete."""
+        """Remove addresses, and the floating IPs that use them; the path of this request is called delete."""
         if id != 'delete':
             raise NotFound('Unknown action')
         self.cloud.networks.remove_pool_addresses(req.context, body['ip_range'])

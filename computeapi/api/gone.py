@@ -1,4 +1,4 @@
-"""What the API once had: resources that answer 410 at every version, and requests that it always refuses."""
+"""Removed parts of the API: resources that return 410 at every version, and requests that are always refused."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ GONE = (
     ('/servers/{server_id}/consoles', 'GET', 'POST'),
     ('/servers/{server_id}/consoles/{id}', 'GET', 'DELETE'),
 )
-"""Paths, each with the methods that are gone."""
+"""Paths, each with its removed methods."""
 
 GONE_ACTIONS = (
     ('/os-networks/{id}/action', 'associate_host', 'disassociate', 'disassociate_host', 'disassociate_project'),
@@ -46,7 +46,7 @@ GONE_ACTIONS = (
 
 LAST_PROXY = '2.35'
 PROXIES = Bounds(last=LAST_PROXY)
-"""When requests were passed on to the image, network, volume and bare metal services; later clients ask these."""
+"""The versions with proxies to the image, network, volume and bare metal services; later clients call those."""
 
 IRONIC = 'Command not supported. Please use Ironic command {} to perform this action.'
 REFUSED: dict[tuple[str, str, str | None], str] = {
@@ -55,17 +55,17 @@ REFUSED: dict[tuple[str, str, str | None], str] = {
     ('POST', '/os-baremetal-nodes/{id}/action', 'add_interface'): 'port-create',
     ('POST', '/os-baremetal-nodes/{id}/action', 'remove_interface'): 'port-delete',
 }
-"""Requests that were never to succeed again, and the command of the bare metal service that does it."""
+"""Requests that always fail, with the command of the bare metal client to use instead."""
 
 
 def fault(name: str, status: int) -> dict[str, Any]:
-    """The facts of an operation that has nothing but this fault to give."""
+    """The arguments of an operation that only returns this fault."""
     schema = whole({'code': {'const': status}, 'message': STRING})
     return {'policy': None, 'query': ABSENT, 'status': status, 'response': {name: schema}}
 
 
 def gone(function: Function) -> Function:
-    """Note the function as what answers wherever something is gone."""
+    """Register the function for everything that was removed."""
     facts = fault('computeFault', 410)
     for path, *methods in GONE:
         for method in methods:
@@ -77,7 +77,7 @@ def gone(function: Function) -> Function:
 
 
 def refused(function: Function) -> Function:
-    """Note the function as what answers what is always refused."""
+    """Register the function for every request that is always refused."""
     for method, path, action in REFUSED:
         operation(method, path, action=action, **fault('badRequest', 400))(function)
     return function
@@ -88,7 +88,7 @@ class GoneResources(ComputeController):
 
     @gone
     def answer(self, req: Request, **parameters: Any) -> None:
-        """Nothing: this resource is no longer available."""
+        """This resource is no longer available."""
         raise Gone()
 
 
@@ -99,7 +99,7 @@ class RefusedRequests(ComputeController):
 
     @refused
     def answer(self, req: Request, **parameters: Any) -> None:
-        """Nothing: this request is always refused."""
+        """This request is always refused."""
         known = req.operation
         raise Invalid(IRONIC.format(REFUSED[known.method, known.path, known.action]))
 

@@ -1,4 +1,4 @@
-"""What guests read of their servers, over HTTP: at the metadata address for themselves, at a URL for administrators."""
+"""The metadata service over HTTP: for guests at the metadata address, and for administrators at a URL."""
 
 import hashlib
 import hmac
@@ -17,9 +17,9 @@ ID, PROJECT, SIGNATURE = 'X-Instance-ID', 'X-Tenant-ID', 'X-Instance-ID-Signatur
 
 
 class MetadataAddress:
-    """What a guest reaches at 169.254.169.254, by a proxy that says whose request it is and signs that.
+    """The service at 169.254.169.254, behind a proxy that adds and signs the identity of the guest.
 
-    secret: what the proxy signs with.
+    secret: the shared secret of the proxy's signatures.
     """
 
     def __init__(self, cloud: CloudManagers, secret: str):
@@ -58,7 +58,7 @@ class MetadataAddress:
 
 
 class MetadataForAdministrators:
-    """/metadata/{server_id}/...: the same documents of any server."""
+    """/metadata/{server_id}/...: the same documents for any server."""
 
     def __init__(self, cloud: CloudManagers):
         self.cloud = cloud
@@ -76,7 +76,7 @@ class MetadataForAdministrators:
 
 
 def path_of(req: webob.Request) -> str:
-    """The path byte for byte, for all that stands at one is plain text; NotFound for what no database looks for."""
+    """The raw path, because all known paths are ASCII; NotFound for a NUL, which no database can look for."""
     path: str = req.environ['PATH_INFO']
     if '\0' in path:
         raise NotFound()

@@ -1,4 +1,4 @@
-"""/os-hosts: the hosts of all services, until 2.42; os-services and os-hypervisors came in its place."""
+"""/os-hosts: the hosts of all services, until 2.42; replaced by os-services and os-hypervisors."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,8 +14,8 @@ from computeapi.web.request import Request
 from computeapi.web.schemas import array, closed, lone, one_of, query, whole
 
 LIST = Policy('os_compute_api:os-hosts:list', ADMIN, 'List the hosts')
-SHOW = Policy('os_compute_api:os-hosts:show', ADMIN, 'Show what is taken of a host')
-UPDATE = Policy('os_compute_api:os-hosts:update', ADMIN, 'Take a host out of use, or back')
+SHOW = Policy('os_compute_api:os-hosts:show', ADMIN, 'Show the resource usage of a host')
+UPDATE = Policy('os_compute_api:os-hosts:update', ADMIN, 'Disable or enable a host')
 REBOOT = Policy('os_compute_api:os-hosts:reboot', ADMIN, 'Reboot a host')
 SHUTDOWN = Policy('os_compute_api:os-hosts:shutdown', ADMIN, 'Shut a host down')
 STARTUP = Policy('os_compute_api:os-hosts:start', ADMIN, 'Start a host')
@@ -68,13 +68,13 @@ class Hosts(ComputeController):
 
     @operation('GET', '/{id}', policy=SHOW, response={'host': RESOURCES})
     def show(self, req: Request, id: str) -> dict[str, Any]:
-        """Show what a compute host has, and who takes how much of it."""
+        """Show the resources of a compute host, and which project uses how much of them."""
         self.service_of(id)
         return {'host': [{'resource': resource(id, each)} for each in self.cloud.hypervisors.resources(id)]}
 
     @operation('PUT', '/{id}', policy=UPDATE, body=UPDATE_BODY, response=UPDATED, errors=(501,))
     def update(self, req: Request, id: str, body: Any) -> dict[str, Any]:
-        """Let new servers come to a compute host, or not; begin its maintenance, for which running ones leave it."""
+        """Enable or disable a compute host for new servers, or start its maintenance: running ones then leave it."""
         service = self.service_of(id).service
         answer = {'host': id}
         if 'maintenance_mode' in body:

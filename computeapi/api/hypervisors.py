@@ -1,4 +1,4 @@
-"""/os-hypervisors: what the compute hosts have and what is taken of it."""
+"""/os-hypervisors: the resources of compute hosts, and their usage."""
 
 import json
 from typing import Any
@@ -28,10 +28,10 @@ from computeapi.web.schemas import array, closed, query, whole
 
 LIST = Policy('os_compute_api:os-hypervisors:list', ADMIN, 'List the hypervisors')
 DETAIL = Policy('os_compute_api:os-hypervisors:list-detail', ADMIN, 'List the hypervisors with their details')
-STATISTICS = Policy('os_compute_api:os-hypervisors:statistics', ADMIN, 'Sum up all hypervisors')
+STATISTICS = Policy('os_compute_api:os-hypervisors:statistics', ADMIN, 'Show statistics over all hypervisors')
 SHOW = Policy('os_compute_api:os-hypervisors:show', ADMIN, 'Show a hypervisor')
-UPTIME = Policy('os_compute_api:os-hypervisors:uptime', ADMIN, 'Show since when a hypervisor runs')
-SEARCH = Policy('os_compute_api:os-hypervisors:search', ADMIN, 'Find hypervisors by their names')
+UPTIME = Policy('os_compute_api:os-hypervisors:uptime', ADMIN, 'Show the uptime of a hypervisor')
+SEARCH = Policy('os_compute_api:os-hypervisors:search', ADMIN, 'Search for hypervisors by name')
 MEMBERS = Policy('os_compute_api:os-hypervisors:servers', ADMIN, 'List the servers on hypervisors')
 
 PAGED, BY_UUID, NO_USAGE = '2.33', '2.53', '2.88'
@@ -51,19 +51,19 @@ SHOW_QUERY = query({'with_servers': WITH_SERVERS}, strict=BY_UUID, single=ONCE)
 
 
 def members(hypervisor: ComputeNode) -> Any:
-    """The servers, if they were asked for."""
+    """The servers, if they were requested."""
     if hypervisor.servers is None:
         return ABSENT
     return [{'uuid': each.uuid, 'name': each.domain_name} for each in hypervisor.servers]
 
 
 def some_members(hypervisor: ComputeNode) -> Any:
-    """The servers, if there are any: what has none looks as if nobody had asked."""
+    """The servers, if there are any: an empty list is omitted, as if they were not requested."""
     return members(hypervisor) or ABSENT
 
 
 def used(name: str, schema: Any = INTEGER) -> Versioned:
-    """A number that is known of the hypervisor until no usage is shown."""
+    """A number that is shown until the version that removes usage."""
     return removed(NO_USAGE, Field(schema, attr(name), needs=(USAGE,)))
 
 
@@ -108,7 +108,7 @@ AMOUNTS = {
     'running_vms': 'usage.servers',
     'current_workload': 'usage.workload',
 }
-"""What hypervisors have and what is taken of it, and where it stands in the record."""
+"""The names of resources and their usage in the API, with their attributes in the record."""
 HYPERVISOR = View(
     BRIEF
     | {
@@ -126,7 +126,7 @@ HYPERVISOR = View(
         ),
     }
     | {name: used(source) for name, source in AMOUNTS.items()}
-    # Disks are not allowed to outgrow their host: what is free now is the least that will be.
+    # Disks cannot outgrow their host, so the least available space is what is free now.
     | {'disk_available_least': used('free_disk_gb', NULLABLE_INTEGER)}
 )
 TOTALS = closed(dict.fromkeys(['count', *AMOUNTS], INTEGER), ['count', *AMOUNTS])
@@ -164,7 +164,7 @@ class Hypervisors(ComputeController):
     @operation('GET', '/statistics', policy=STATISTICS, response={'hypervisor_statistics': TOTALS})
     @api_version('2.1', before(NO_USAGE))
     def statistics(self, req: Request) -> dict[str, Any]:
-        """Sum up the hypervisors of all hosts that are in use."""
+        """Show statistics over the hypervisors of all enabled hosts."""
         found = self.cloud.hypervisors.enabled()
         sums = {name: sum(map(attr(source), found)) for name, source in AMOUNTS.items()}
         return {'hypervisor_statistics': {'count': len(found), **sums}}
@@ -185,12 +185,12 @@ class Hypervisors(ComputeController):
 
     @operation('GET', '/{id}/uptime', policy=UPTIME, response={'hypervisor': SINCE})
     def uptime(self, req: Request, id: str) -> dict[str, Any]:
-        """Show since when a hypervisor runs, by its number."""
+        """Show the uptime of a hypervisor, by its number."""
         return self.since(req, numbered(id))
 
     @api_version(BY_UUID, before(NO_USAGE))
     def uptime(self, req: Request, id: str) -> dict[str, Any]:
-        """Show since when a hypervisor runs, by its UUID."""
+        """Show the uptime of a hypervisor, by its UUID."""
         return self.since(req, uuid_id(id))
 
     def since(self, req: Request, id: str) -> dict[str, Any]:
@@ -202,13 +202,13 @@ class Hypervisors(ComputeController):
     @operation('GET', '/{id}/search', policy=SEARCH, response={'hypervisors': array(FOUND)})
     @api_version('2.1', before(BY_UUID))
     def search(self, req: Request, id: str) -> dict[str, Any]:
-        """Find the hypervisors that have a text in their hostname."""
+        """Search for hypervisors by a part of their hostname."""
         return {'hypervisors': FOUND.render_all(req, self.cloud.hypervisors.matching(id))}
 
     @operation('GET', '/{id}/servers', policy=MEMBERS, response={'hypervisors': array(FOUND_WITH_SERVERS)})
     @api_version('2.1', before(BY_UUID))
     def servers(self, req: Request, id: str) -> dict[str, Any]:
-        """List the servers on the hypervisors that have a text in their hostname."""
+        """List the servers on hypervisors, found by a part of their hostname."""
         found = self.cloud.hypervisors.matching(id, [SERVERS])
         return {'hypervisors': FOUND_WITH_SERVERS.render_all(req, found)}
 
@@ -219,7 +219,7 @@ def needed(req: Request, view: View) -> set[str]:
 
 
 def numbered(id: str) -> str:
-    """The id, which must be a number."""
+    """The ID, which must be a number."""
     if not id.isdecimal():
         raise HypervisorNotFound(id=id)
     return id

@@ -1,4 +1,4 @@
-"""/images: images by way of the compute API, until 2.35, and their metadata, until 2.38."""
+"""/images: a proxy to images, until 2.35, and to their metadata, until 2.38."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -38,7 +38,7 @@ COLUMNS = {'name': 'name', 'minRam': 'min_ram', 'minDisk': 'min_disk', 'type': '
 
 
 def filters_of(query: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """What a query asks of images, in their words; Invalid for what is no date, or no property."""
+    """The filters of a query, by the image service's names; Invalid for a bad date or an attribute as a property."""
     found: dict[str, Any] = {}
     for name, values in query.items():
         value = values[-1]
@@ -70,22 +70,22 @@ def property_name(parameter: str) -> str:
     return name
 
 
-# ------------------------------------------------------------------ view
+# ------------------------------------------------------------------ views
 
-# Nearly all are texts; those that list disks are lists.
+# Nearly all values are text; lists of disks are not.
 METADATA = {'type': 'object', 'additionalProperties': {}}
 PROGRESS = {'queued': 25, 'saving': 50, 'active': 100}
 ALTERNATE = 'application/vnd.openstack.image'
 
 
 def image_address(cloud: CloudManagers, context: Context) -> str | None:
-    """Where the image service is, if it is another one or said to be elsewhere."""
+    """The URL of the image service, if it is a separate one or configured."""
     prefix: str | None = cloud.conf.api.glance_link_prefix
     return prefix or cloud.images.address(context)
 
 
 class ImageAtAddress(NamedTuple):
-    """An image, and where the image service shows it."""
+    """An image, with the URL of the image service."""
 
     image: Image
     address: str
@@ -100,13 +100,13 @@ def links(req: Request) -> Reader:
 
 
 def disk_config(shown: ImageAtAddress) -> Any:
-    """Whether servers grow their disk, where the image says so."""
+    """Whether servers resize their disk partition automatically, if the image says so."""
     automatic = shown.image.properties.get('auto_disk_config')
     return ABSENT if automatic is None else 'AUTO' if strutils.bool_from_string(automatic) else 'MANUAL'
 
 
 def server(req: Request) -> Reader:
-    """The server that it was made of."""
+    """The server that the image was created from."""
 
     def read(shown: ImageAtAddress) -> Any:
         server_id = shown.image.properties.get('instance_uuid')
@@ -196,7 +196,7 @@ class ImageMetadata(ComputeController):
 
     @operation('POST', policy=None, body=ITEMS_BODY, response={'metadata': METADATA}, errors=(403,))
     def create(self, req: Request, image_id: str, body: Any) -> dict[str, Any]:
-        """Set metadata items of an image; the others stay."""
+        """Set metadata items of an image; the others are kept."""
         return {'metadata': self.cloud.image_proxy.add_metadata(req.context, image_id, body['metadata'])}
 
     @operation('PUT', policy=None, body=ITEMS_BODY, response={'metadata': METADATA}, errors=(403,))

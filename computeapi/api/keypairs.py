@@ -1,4 +1,4 @@
-"""/os-keypairs: the keys that let a user into its servers."""
+"""/os-keypairs: the SSH keys and certificates for logging in to servers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,7 +23,7 @@ TYPED, OF_OTHERS, PAGED, STRICT, IMPORTED = '2.2', '2.10', '2.35', '2.75', '2.92
 
 # ------------------------------------------------------------------ requests
 
-# At first the owner is always the caller.
+# In earlier versions the owner is always the caller.
 OWNER = added(OF_OTHERS, STRING)
 LIST_QUERY = query({'user_id': OWNER} | pages.parameters(PAGED), strict=STRICT)
 SHOW_QUERY = query({'user_id': OWNER}, strict=STRICT)
@@ -57,7 +57,7 @@ NAMED = {
     'fingerprint': Field(STRING, attr('fingerprint')),
 }
 OWNED = NAMED | {'user_id': Field(STRING, attr('user_id'))}
-# A key pair is never changed, and is gone when it is deleted.
+# Key pairs are never changed, and are deleted for good.
 NEVER = Field(NULLABLE_DATETIME, lambda pair: None)
 DETAIL = OWNED | {
     'id': Field(INTEGER, attr('id')),
@@ -80,7 +80,7 @@ class Keypairs(ComputeController):
     path = '/os-keypairs'
 
     def target(self, req: Request, parameters: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Key pairs are users'; an administrator names the user."""
+        """Key pairs belong to users; administrators may name the user."""
         body = parameters.get('body') or {}
         return {'user_id': owner(req, body.get('keypair'))}
 
@@ -117,11 +117,11 @@ class Keypairs(ComputeController):
 
     @operation('DELETE', '/{id}', policy=DELETE, query=SHOW_QUERY, status=changed({'2.1': 202, TYPED: 204}))
     def delete(self, req: Request, id: str) -> None:
-        """Delete a key pair; servers that were made with it keep it."""
+        """Delete a key pair; servers that were created with it keep it."""
         self.cloud.keypairs.delete(owner(req), id)
 
 
 def owner(req: Request, facts: Any = None) -> str:
-    """Whose key pairs a request is about: the caller's, unless it names a user."""
+    """The user whose key pairs a request is about: the caller, unless it names another one."""
     named = facts.get('user_id') if facts else req.parameter('user_id')
     return named or req.context.user_id or ''

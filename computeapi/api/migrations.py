@@ -1,4 +1,4 @@
-"""/os-migrations: the moves of servers from host to host, as clients see them."""
+"""/os-migrations: the migrations of servers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,9 +18,9 @@ from computeapi.web.schemas import query
 
 INDEX = Policy('os_compute_api:os-migrations:index', MANAGER_OR_ADMIN, 'List the migrations of servers')
 ALL_PROJECTS = Policy('os_compute_api:os-migrations:index:all_projects', ADMIN, 'List the migrations of all projects')
-INDEX_HOST = Policy('os_compute_api:os-migrations:index:host', ADMIN, 'See the hosts in a list of migrations')
+INDEX_HOST = Policy('os_compute_api:os-migrations:index:host', ADMIN, 'Show the hosts in a list of migrations')
 SERVER_HOST = Policy(
-    'os_compute_api:servers:migrations:index:host', ADMIN, "See the hosts in a list of a server's live migrations"
+    'os_compute_api:servers:migrations:index:host', ADMIN, "Show the hosts in a list of a server's live migrations"
 )
 TYPES, PAGES, OWNERS = '2.23', '2.59', '2.80'
 
@@ -45,7 +45,7 @@ LIST_QUERY = query(
 
 
 def hosted(get: Callable[[Migration], Any], policy: Policy | None) -> Field:
-    """A field that names a host: null for those who may not see hosts; without a policy everybody may."""
+    """A field with a host: null for callers that may not see hosts; without a policy everybody may."""
     if policy is None:
         return Field(NULLABLE_STRING, get)
     return Field(NULLABLE_STRING, lambda req: get if req.allows(policy) else (lambda move: None), request=True)
@@ -62,12 +62,12 @@ def flavor_number(name: str) -> Field:
 
 
 def address(move: Migration) -> str | None:
-    """Where a cold migration went, as an address; a live one needs none."""
+    """The destination address of a cold migration; a live migration needs none."""
     return move.dest_ip if move.migration_type != 'live-migration' else None
 
 
 def live_links(req: Request) -> Reader:
-    """Only a live migration that is not over can be looked at."""
+    """A link exists only while a live migration is in progress."""
 
     def read(move: Migration) -> Any:
         if move.migration_type != 'live-migration' or move.status not in UNDER_WAY:
@@ -142,7 +142,7 @@ class Migrations(ComputeController):
         if filters.get('project_id') != req.context.project_id:
             req.check(ALL_PROJECTS)
         if spoken(req.parameter('hidden')):
-            # What has been cleaned up after is not kept here, so none is hidden.
+            # Hidden migrations are those that were cleaned up, which are not kept here.
             return {'migrations': []}
         since, before = period_of(req)
         newest_first = bool(req.behaviour.newest_first)

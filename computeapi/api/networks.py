@@ -16,7 +16,7 @@ from computeapi.web.schemas import array
 LIST = Policy('os_compute_api:os-networks:list', READER_OR_ADMIN, 'List networks')
 SHOW = Policy('os_compute_api:os-networks:show', READER_OR_ADMIN, 'Show a network')
 TENANT_LIST = Policy('os_compute_api:os-tenant-networks:list', READER_OR_ADMIN, "List the project's networks")
-TENANT_SHOW = Policy('os_compute_api:os-tenant-networks:show', READER_OR_ADMIN, "Show a network of the project's")
+TENANT_SHOW = Policy('os_compute_api:os-tenant-networks:show', READER_OR_ADMIN, 'Show a network of the project')
 POOLS = Policy('os_compute_api:os-floating-ip-pools', ANYONE, 'List floating IP pools')
 LIST_FLOATING_IPS = Policy('os_compute_api:os-floating-ips:list', READER_OR_ADMIN, 'List floating IPs')
 SHOW_FLOATING_IP = Policy('os_compute_api:os-floating-ips:show', READER_OR_ADMIN, 'Show a floating IP')
@@ -25,7 +25,7 @@ DELETE_FLOATING_IP = Policy('os_compute_api:os-floating-ips:delete', MEMBER_OR_A
 
 # ------------------------------------------------------------------ views
 
-# What networks had when compute kept them by itself; the network service has subnets for it.
+# Attributes of nova-network's networks; in the network service, subnets have taken their place.
 FORMER = ('broadcast', 'cidr', 'cidr_v6', 'dns1', 'dns2', 'gateway', 'gateway_v6', 'netmask', 'netmask_v6')
 FORMER_OF_ADMINISTRATORS = (
     'bridge', 'bridge_interface', 'created_at', 'deleted', 'deleted_at', 'dhcp_server', 'dhcp_start', 'enable_dhcp',
@@ -54,7 +54,7 @@ TENANT_NETWORK = View(
     {
         'id': Field(STRING, attr('id')),
         'label': Field(STRING, attr('name')),
-        # That there is none is said in a word.
+        # The missing value is represented by this word.
         'cidr': Field(STRING, lambda found: 'None'),
     }
 )
@@ -101,12 +101,12 @@ class TenantNetworks(ComputeController):
 
     @operation('GET', '/{id}', policy=TENANT_SHOW, response={'network': TENANT_NETWORK})
     def show(self, req: Request, id: str) -> dict[str, Any]:
-        """Show a network of the project's."""
+        """Show a network of the project."""
         return {'network': TENANT_NETWORK.render(req, found(self.cloud.networks, req.context, id))}
 
 
 def usable(networks: Networks, context: Context) -> list[Network]:
-    """What the caller can put servers on, and the networks to the outside."""
+    """The networks that the caller can attach servers to, and external networks."""
     both = [*networks.networks(context), *networks.floating_ip_pools(context)]
     return list({each.id: each for each in both}.values())
 
@@ -154,5 +154,5 @@ class FloatingIPs(ComputeController):
 
     @operation('DELETE', '/{id}', policy=DELETE_FLOATING_IP, status=202, errors=(409,))
     def delete(self, req: Request, id: str) -> None:
-        """Delete a floating IP, whatever it leads to."""
+        """Delete a floating IP, even if it is associated."""
         self.cloud.floating_ips.delete(req.context, id)

@@ -1,4 +1,4 @@
-"""What other services ask of compute: /os-server-external-events, /os-assisted-volume-snapshots."""
+"""APIs for other services: /os-server-external-events, /os-assisted-volume-snapshots."""
 
 import json
 from typing import Any
@@ -23,7 +23,7 @@ from computeapi.web.controller import operation
 from computeapi.web.request import Reply, Request
 from computeapi.web.schemas import array, closed, lone, one_of, query, whole
 
-CREATE = Policy('os_compute_api:os-server-external-events:create', SERVICE_OR_ADMIN, 'Tell of external events')
+CREATE = Policy('os_compute_api:os-server-external-events:create', SERVICE_OR_ADMIN, 'Report external events')
 
 # ------------------------------------------------------------------ requests
 
@@ -42,7 +42,7 @@ FACTS = {
 }
 CREATE_BODY = lone('events', array(closed(FACTS, required=['name', 'server_uuid'])) | {'minItems': 1})
 
-# ------------------------------------------------------------------ answers
+# ------------------------------------------------------------------ responses
 
 CODES = {Outcome.ACCEPTED: 200, Outcome.UNTAGGED: 400, Outcome.UNKNOWN: 404, Outcome.HOMELESS: 422}
 TOLD = closed(
@@ -64,7 +64,7 @@ class ServerExternalEvents(ComputeController):
 
     @operation('POST', policy=CREATE, body=CREATE_BODY, response={'events': array(TOLD)}, successes=(207,))
     def create(self, req: Request, body: Any) -> Reply:
-        """Tell of events; 207 when not all of them could be acted on."""
+        """Report external events; 207 if not all of them could be handled."""
         told = body['events']
         events = [
             Event(each['name'], each['server_uuid'], each.get('tag'), each.get('status', COMPLETED)) for each in told
@@ -76,14 +76,14 @@ class ServerExternalEvents(ComputeController):
 
 
 def answer(told: dict[str, Any], outcome: Outcome) -> dict[str, Any]:
-    """The event as it was told, with what became of the telling in place of its own status."""
+    """The event as it was sent, with the outcome in place of its own status."""
     return told | {'status': COMPLETED if outcome is Outcome.ACCEPTED else FAILED, 'code': CODES[outcome]}
 
 
 # ------------------------------------------------------------------ snapshots
 
 CREATE_SNAPSHOT = Policy(
-    'os_compute_api:os-assisted-volume-snapshots:create', SERVICE_OR_ADMIN, 'Take a snapshot of an attached volume'
+    'os_compute_api:os-assisted-volume-snapshots:create', SERVICE_OR_ADMIN, 'Create a snapshot of an attached volume'
 )
 DELETE_SNAPSHOT = Policy(
     'os_compute_api:os-assisted-volume-snapshots:delete', SERVICE_OR_ADMIN, 'Delete a snapshot of an attached volume'
@@ -112,7 +112,7 @@ class AssistedVolumeSnapshots(ComputeController):
 
     @operation('POST', policy=CREATE_SNAPSHOT, body=SNAPSHOT_BODY, response={'snapshot': SNAPSHOT})
     def create(self, req: Request, body: Any) -> dict[str, Any]:
-        """Take a snapshot of an attached volume."""
+        """Create a snapshot of an attached volume."""
         wanted = body['snapshot']
         info = wanted['create_info']
         self.cloud.assisted_snapshots.create(req.context, wanted['volume_id'], info)
@@ -126,7 +126,7 @@ class AssistedVolumeSnapshots(ComputeController):
 
 
 def delete_info(req: Request) -> dict[str, Any]:
-    """What the query string says about the snapshot: an object in JSON that names the volume."""
+    """The parameter of the query: a JSON object that names the volume."""
     text = req.parameter('delete_info')
     if text is None:
         raise Invalid("'delete_info'")

@@ -1,4 +1,4 @@
-"""Lists in pages: what a request asks for, and the answer with the link to the next page."""
+"""Paged lists: the requested page, and the response with a link to the next page."""
 
 from typing import Any
 
@@ -11,21 +11,21 @@ from computeapi.web.schemas import array, closed
 
 PARAMETERS = {'limit': LIMIT, 'marker': MARKER}
 WINDOW = {'limit': LIMIT, 'offset': LIMIT}
-"""The query of a list whose pages have no markers."""
+"""The query parameters of a list without markers."""
 
 
 def parameters(since: str) -> dict[str, Any]:
-    """The query of a list that has pages from that version on."""
+    """The query parameters of a list that has pages from that version on."""
     return {name: added(since, schema) for name, schema in PARAMETERS.items()}
 
 
 def schema(name: str, items: Any, links: Any = LINKS) -> dict[str, Any]:
-    """An answer that is a list and, when there may be more, a link to the next page."""
+    """The response schema of a list, with a link to the next page if there may be more."""
     return closed({name: array(items), f'{name}_links': links}, [name])
 
 
 def asked(req: Request, most: int) -> Page:
-    """The page that a request asks for; all there is where its operation has no pages at this version."""
+    """The requested page; everything if the operation has no pages at this version."""
     return Page(limit_of(req, most), req.parameter('marker'))
 
 
@@ -40,11 +40,11 @@ def answer(
     last: str | None = None,
     **parameters: str,
 ) -> dict[str, Any]:
-    """{name: the items that are shown} and, when the page is full, {name}_links.
+    """{name: the shown items} and, if the page is full, {name}_links.
 
-    marker: the field of an item that the next page is asked for with.  links: another name for the links.
-    last: the marker of a page that is not full, and yet not the last one.
-    parameters: those that the path of the operation has.
+    marker: the field of an item that is the marker of the next page.  links: another key for the links.
+    last: the marker of a page that is not full, but not the last one either.
+    parameters: the path parameters of the operation.
     """
     if last is None:
         end = str(shown[-1].get(marker) if shown else None)

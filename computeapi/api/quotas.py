@@ -1,4 +1,4 @@
-"""/os-quota-sets, /os-quota-class-sets and /limits: how much of the cloud projects, or users in them, may have."""
+"""/os-quota-sets, /os-quota-class-sets and /limits: the quotas of projects, and of users in them."""
 
 from collections.abc import Callable, Mapping
 from operator import itemgetter
@@ -16,13 +16,13 @@ from computeapi.web.request import Request
 from computeapi.web.schemas import closed, lone, query, whole
 
 SHOW = Policy('os_compute_api:os-quota-sets:show', READER_OR_ADMIN, 'Show the quotas of a project')
-DETAIL = Policy('os_compute_api:os-quota-sets:detail', READER_OR_ADMIN, 'Show the quotas of a project and their use')
-DEFAULTS = Policy('os_compute_api:os-quota-sets:defaults', ANYONE, 'Show the quotas that a project starts with')
+DETAIL = Policy('os_compute_api:os-quota-sets:detail', READER_OR_ADMIN, 'Show the quotas of a project and their usage')
+DEFAULTS = Policy('os_compute_api:os-quota-sets:defaults', ANYONE, 'Show the default quotas of a project')
 UPDATE = Policy('os_compute_api:os-quota-sets:update', ADMIN, 'Change the quotas of a project')
-DELETE = Policy('os_compute_api:os-quota-sets:delete', ADMIN, 'Set the quotas of a project back to the defaults')
+DELETE = Policy('os_compute_api:os-quota-sets:delete', ADMIN, 'Reset the quotas of a project to the defaults')
 SHOW_CLASS = Policy('os_compute_api:os-quota-class-sets:show', ADMIN, 'Show the quotas of a quota class')
 UPDATE_CLASS = Policy('os_compute_api:os-quota-class-sets:update', ADMIN, 'Change the quotas of a quota class')
-SHOW_LIMITS = Policy('os_compute_api:limits', ANYONE, 'Show the limits of the own project')
+SHOW_LIMITS = Policy('os_compute_api:limits', ANYONE, "Show the limits of the caller's project")
 OTHER_PROJECT = Policy('os_compute_api:limits:other_project', ADMIN, 'Show the limits of another project')
 
 # ------------------------------------------------------------------ resources
@@ -33,7 +33,7 @@ INJECTED = ('injected_files', 'injected_file_content_bytes', 'injected_file_path
 
 
 def each_resource(leaf: Callable[[str], Any], networks_until: str) -> dict[str, Any]:
-    """{resource: leaf(resource)}, as long as the API knows the resource."""
+    """{resource: leaf(resource)}, for the versions at which the API has the resource."""
     return (
         {name: leaf(name) for name in LASTING + GROUPS}
         | {name: removed('2.57', leaf(name)) for name in INJECTED}
@@ -42,7 +42,7 @@ def each_resource(leaf: Callable[[str], Any], networks_until: str) -> dict[str, 
 
 
 def chosen(facts: dict[str, Any]) -> dict[str, int]:
-    """The limits among what a client sent; /v2 may hold other keys."""
+    """The limits that a client sent; requests to /v2 may have other keys."""
     known = {*LASTING, *GROUPS, *INJECTED, *NETWORK}
     return {name: int(value) for name, value in facts.items() if name in known}
 
@@ -53,7 +53,7 @@ NO_NETWORKS = '2.36'
 QUOTA = {'type': ['integer', 'string'], 'pattern': '^-?[0-9]+$', 'minimum': -1, 'maximum': MOST}
 UPDATE_BODY = lone('quota_set', closed(each_resource(lambda name: QUOTA, NO_NETWORKS) | {'force': SPOKEN_BOOLEAN}))
 USER_QUERY = query({'user_id': STRING}, strict='2.75')
-# What is kept must fit.
+# The value is stored, so it must fit its column.
 UPDATE_QUERY = query({'user_id': TEXT}, strict='2.75')
 DEFAULTS_QUERY = query({}, strict=None)
 
@@ -67,7 +67,7 @@ QUOTA_SET_DETAIL = View(ID | each_resource(lambda name: Field(USE, itemgetter(na
 
 
 def use(limit: int, used: int) -> dict[str, int]:
-    """A limit and its use; nothing is reserved ahead of being used."""
+    """A limit and its use; nothing is ever reserved in advance."""
     return {'limit': limit, 'in_use': used, 'reserved': 0}
 
 
@@ -90,7 +90,7 @@ class QuotaSets(ComputeController):
 
     @operation('GET', '/detail', policy=DETAIL, query=USER_QUERY, response={'quota_set': QUOTA_SET_DETAIL})
     def detail(self, req: Request, id: str) -> dict[str, Any]:
-        """Show the quotas of a project, or of one user in it, and what is used of them."""
+        """Show the quotas of a project, or of one user in it, and their usage."""
         self.cloud.projects.check(req.context, id)
         limits, used = self.cloud.quotas.usage(id, user_of(req))
         uses = {name: use(limit, used[name]) for name, limit in limits.items()}
@@ -98,7 +98,7 @@ class QuotaSets(ComputeController):
 
     @operation('GET', '/defaults', policy=DEFAULTS, query=DEFAULTS_QUERY, response={'quota_set': QUOTA_SET})
     def defaults(self, req: Request, id: str) -> dict[str, Any]:
-        """Show the quotas that a project starts with."""
+        """Show the default quotas of a project."""
         self.cloud.projects.check(req.context, id)
         return {'quota_set': QUOTA_SET.render(req, {'id': id, **self.cloud.quotas.class_limits()})}
 
@@ -113,7 +113,7 @@ class QuotaSets(ComputeController):
 
     @operation('DELETE', policy=DELETE, query=USER_QUERY, status=202)
     def delete(self, req: Request, id: str) -> None:
-        """Set the quotas of a project, or of one user in it, back to the defaults."""
+        """Reset the quotas of a project, or of one user in it, to the defaults."""
         self.cloud.quotas.reset(id, user_of(req))
 
 
@@ -122,7 +122,7 @@ def user_of(req: Request) -> str | None:
     return req.parameter('user_id') or None
 
 
-# ------------------------------------------------------------------ classes
+# ------------------------------------------------------------------ quota classes
 
 GROUPS_NO_NETWORKS = '2.50'
 UPDATE_CLASS_BODY = lone('quota_class_set', closed(each_resource(lambda name: QUOTA, GROUPS_NO_NETWORKS)))
@@ -141,7 +141,7 @@ class QuotaClassSets(ComputeController):
 
     @operation('GET', policy=SHOW_CLASS, response={'quota_class_set': QUOTA_CLASS_SET})
     def show(self, req: Request, id: str) -> dict[str, Any]:
-        """Show the quotas of a class; one that nobody has written has the configured ones."""
+        """Show the quotas of a class; a class that has never been set has the configured ones."""
         return {'quota_class_set': QUOTA_CLASS_SET.render(req, {'id': id, **self.cloud.quotas.class_limits(id)})}
 
     @operation('PUT', policy=UPDATE_CLASS, body=UPDATE_CLASS_BODY, response={'quota_class_set': UPDATED_CLASS})
@@ -188,7 +188,7 @@ ABSOLUTE = View(
         'totalSecurityGroupsUsed': removed(NO_NETWORKS, used('security_groups')),
     }
 )
-# How often clients may ask is not limited here, and the list of such limits is empty.
+# There are no rate limits here, so their list is empty.
 LIMITS = whole({'absolute': ABSOLUTE, 'rate': {'type': 'array', 'maxItems': 0}})
 
 
@@ -204,7 +204,7 @@ class Limits(ComputeController):
         response={'limits': LIMITS},
     )
     def index(self, req: Request) -> dict[str, Any]:
-        """Show the limits of the own project or, for administrators, of another."""
+        """Show the limits of the caller's project or, for administrators, of another one."""
         project_id = req.parameter('tenant_id')
         if project_id is None:
             project_id = req.context.project_id or ''

@@ -1,4 +1,4 @@
-"""/os-security-groups and /os-security-group-rules: until 2.35; and security groups as clients see them anywhere."""
+"""/os-security-groups and /os-security-group-rules, until 2.35; and the representation of security groups."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ DELETE_RULE = Policy('os_compute_api:os-security-groups:rule:delete', MEMBER_OR_
 
 
 def lenient(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
-    """An object that may have any other keys too, as these always could."""
+    """An object that accepts any other keys as well, as these always have."""
     return {'type': 'object', 'properties': properties, 'required': required, 'additionalProperties': True}
 
 
@@ -38,7 +38,7 @@ RULE_BODY = lenient(
             {
                 'group_id': NULLABLE_STRING | {'format': 'uuid'},
                 'parent_group_id': UUID,
-                # These were never looked at here; what makes no rule is refused when the groups were found.
+                # Validated only after the groups were found, as these were never validated by a schema.
                 **dict.fromkeys(('ip_protocol', 'from_port', 'to_port', 'cidr'), ANYTHING),
             },
             ['parent_group_id'],
@@ -73,7 +73,7 @@ SECURITY_GROUP = View(
 
 
 def source_of(rule: Rule) -> dict[str, str]:
-    """The group from which traffic may come, if the rule names one."""
+    """The source group of the rule, if it has one."""
     return {'name': rule.source.name, 'tenant_id': rule.source.project_id} if rule.source else {}
 
 
@@ -124,7 +124,7 @@ class SecurityGroupRules(ComputeController):
 
     @operation('POST', policy=CREATE_RULE, body=RULE_BODY, response={'security_group_rule': RULE}, errors=(404,))
     def create(self, req: Request, body: Any) -> dict[str, Any]:
-        """Create a security group rule: what may come in from a network or another group."""
+        """Create a security group rule, which allows incoming traffic from a network or another group."""
         rule = self.cloud.security_groups.add_rule(req.context, body['security_group_rule'])
         return {'security_group_rule': RULE.render(req, rule)}
 

@@ -1,4 +1,4 @@
-"""/os-server-groups: servers that are to share a host, or not to."""
+"""/os-server-groups: groups of servers with affinity or anti-affinity policies."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,9 @@ from computeapi.web.request import Request
 from computeapi.web.schemas import array, closed, lone, query
 
 INDEX = Policy('os_compute_api:os-server-groups:index', READER_OR_ADMIN, 'List the server groups')
-ALL_PROJECTS = Policy('os_compute_api:os-server-groups:index:all_projects', ADMIN, 'List those of all projects')
+ALL_PROJECTS = Policy(
+    'os_compute_api:os-server-groups:index:all_projects', ADMIN, 'List the server groups of all projects'
+)
 CREATE = Policy('os_compute_api:os-server-groups:create', MEMBER_OR_ADMIN, 'Create a server group')
 SHOW = Policy('os_compute_api:os-server-groups:show', READER_OR_ADMIN, 'Show a server group')
 DELETE = Policy('os_compute_api:os-server-groups:delete', MEMBER_OR_ADMIN, 'Delete a server group')
@@ -73,7 +75,7 @@ class ServerGroups(ComputeController):
 
     @operation('GET', policy=INDEX, also=(ALL_PROJECTS,), query=LIST_QUERY, response={'server_groups': array(GROUP)})
     def index(self, req: Request) -> dict[str, Any]:
-        """List the server groups of the project, or (administrators) of all."""
+        """List the server groups of the project or, for administrators, of all projects."""
         everybody = req.context.is_admin and 'all_projects' in req.query
         if everybody:
             req.check(ALL_PROJECTS)
@@ -104,5 +106,5 @@ class ServerGroups(ComputeController):
 
     @operation('DELETE', '/{group_id}', policy=DELETE, status=204)
     def delete(self, req: Request, group: ServerGroup) -> None:
-        """Delete a server group; its servers stay."""
+        """Delete a server group; its servers are kept."""
         self.cloud.server_groups.delete(group)

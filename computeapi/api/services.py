@@ -1,4 +1,4 @@
-"""/os-services: the services that make up the cloud."""
+"""/os-services: the services of the cloud."""
 
 from typing import Any
 
@@ -28,8 +28,8 @@ from computeapi.web.request import Request
 from computeapi.web.schemas import array, closed, one_of, query
 
 LIST = Policy('os_compute_api:os-services:list', ADMIN, 'List the services')
-UPDATE = Policy('os_compute_api:os-services:update', ADMIN, 'Take a service out of use, or back')
-DELETE = Policy('os_compute_api:os-services:delete', ADMIN, 'Forget a service')
+UPDATE = Policy('os_compute_api:os-services:update', ADMIN, 'Disable or enable a service')
+DELETE = Policy('os_compute_api:os-services:delete', ADMIN, 'Delete a service')
 
 FORCED_DOWN, BY_UUID = '2.11', '2.53'
 
@@ -51,7 +51,7 @@ UPDATE_BODY = changed(
         ),
     }
 )
-# The older form names an action in the path; of the service it shows what the action is about.
+# The older format names an action in the path; the response shows the attributes that the action is about.
 SHOWN_AFTER = {
     'enable': ('status',),
     'disable': ('status',),
@@ -127,7 +127,7 @@ class Services(ComputeController):
         behaviour={'actions': ACTIONS},
     )
     def update(self, req: Request, id: str, body: Any) -> dict[str, Any]:
-        """Take a service out of use, or back, by an action on its host and binary."""
+        """Disable or enable a service, by an action on its host and binary."""
         req.check(UPDATE)
         if id not in req.behaviour.actions:
             raise NotFound('Unknown action')
@@ -145,8 +145,8 @@ class Services(ComputeController):
 
     @api_version(BY_UUID)
     def update(self, req: Request, id: str, body: Any) -> dict[str, Any]:
-        """Take a service out of use, or back, or force it down, by its UUID."""
-        # What is no UUID is refused whoever asks.
+        """Disable or enable a service, or force it down, by its UUID."""
+        # A malformed UUID is refused before the caller's rights are checked.
         uuid_id(id)
         req.check(UPDATE)
         status = self.cloud.services.get(id)
@@ -155,7 +155,7 @@ class Services(ComputeController):
             raise Invalid("Specifying 'disabled_reason' with status 'enabled' is invalid.")
         if wanted is None and 'forced_down' not in body:
             raise Invalid("No updates were requested. Fields 'status' or 'forced_down' should be specified.")
-        # What may be refused comes first, so that nothing is changed then.
+        # The change that may be refused comes first, so that nothing is changed in that case.
         if 'forced_down' in body:
             status = self.cloud.services.force_down(status.service, spoken(body['forced_down']))
         if wanted == 'enabled':
@@ -166,18 +166,18 @@ class Services(ComputeController):
 
     @operation('DELETE', '/{id}', policy=DELETE, status=204, errors=(409,))
     def delete(self, req: Request, id: str) -> None:
-        """Forget a service that is gone, by its number."""
+        """Delete a service that is no longer used, by its number."""
         integer_id(id)
         self.cloud.services.delete(id)
 
     @api_version(BY_UUID)
     def delete(self, req: Request, id: str) -> None:
-        """Forget a service that is gone, by its UUID."""
+        """Delete a service that is no longer used, by its UUID."""
         self.cloud.services.delete(uuid_id(id))
 
 
 def check_action(action: str, body: Any) -> None:
-    """Invalid where the body lacks what the action is about."""
+    """Invalid if the body lacks what the action needs."""
     if action == 'disable-log-reason' and not body.get('disabled_reason'):
         raise Invalid('Missing disabled reason field')
     if action == 'force-down' and 'forced_down' not in body:

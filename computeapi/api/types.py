@@ -1,4 +1,4 @@
-"""Schema leaves that several resources share."""
+"""Common schemas and fields."""
 
 import contextlib
 import functools
@@ -33,15 +33,15 @@ TEXTS = {'type': 'object', 'additionalProperties': {'type': 'string'}}
 OR_NULL = {'type': ['object', 'null']}
 LINKS = array(closed({'rel': STRING, 'href': STRING, 'type': STRING}, ['rel', 'href']))
 
-# What clients send. Numbers and booleans may come as text, as they always could.
+# Input. Numbers and booleans may be sent as text, as in earlier versions of the API.
 
 MOST = 2**31 - 1
 DIGITS = sys.int_info.default_max_str_digits
-"""As many are read as a number."""
+"""The longest text that Python converts to a number."""
 SPOKEN_BOOLEAN = {'type': ['boolean', 'string'], 'enum': [True, *TRUE, False, *FALSE]}
 UNBOUNDED = {'type': ['integer', 'string'], 'pattern': '^[0-9]*$', 'minLength': 1, 'maxLength': DIGITS, 'minimum': 0}
 COUNT = UNBOUNDED | {'minimum': 1, 'maximum': MOST}
-# Sizes say of no text what they say of a wrong one.
+# The error for an empty text must be the same as for any other malformed one.
 NON_NEGATIVE = {
     'type': ['integer', 'string'],
     'pattern': '^[0-9]+$',
@@ -55,10 +55,10 @@ NONEMPTY = {'type': 'string', 'minLength': 1, 'maxLength': 255}
 HOST = NONEMPTY | {'pattern': '^[a-zA-Z0-9-._]*$'}
 SPACED_NAME = {'type': 'string', 'format': 'name_with_leading_trailing_spaces', 'minLength': 1, 'maxLength': 255}
 BARE_NAME = NONEMPTY | {'format': 'name'}
-# /v2 says what a name is before it says that the name is empty.
+# For an empty name, /v2 reports the format before the length.
 NAME = changed({'2.0': SPACED_NAME, '2.1': BARE_NAME})
 
-# What a path and a query string hold: text.
+# Values in paths and query strings, which are text.
 
 INTEGER_ID = re.compile('-?[0-9]+', re.ASCII)
 LIMIT = {'type': 'string', 'pattern': '^[0-9]*$', 'minLength': 1, 'maxLength': DIGITS}
@@ -66,39 +66,39 @@ MARKER = STRING
 
 
 def integer_id(text: str) -> int:
-    """The number that is an id in a path; one that a database cannot hold becomes -1, which is nobody's either."""
+    """The integer ID in a path; one that is too long for a database becomes -1, which nothing has either."""
     if not INTEGER_ID.fullmatch(text):
         raise Invalid('Invalid input received: id must be an integer')
     return int(text) if len(text) <= MOST_DIGITS else -1
 
 
 def uuid_id(text: str) -> str:
-    """The UUID that is an id in a path."""
+    """The UUID in a path."""
     if not is_uuid_like(text):
         raise Invalid(f'Invalid uuid {text}')
     return text
 
 
 def check_key(key: str, items: Mapping[str, Any]) -> None:
-    """Invalid when a body holds another item than the one that the path names."""
+    """Invalid if a body contains another item than the one in the path."""
     if key not in items:
         raise Invalid('Request body and URI mismatch')
 
 
 def date(name: str) -> Field:
-    """A moment as the API writes it: to the second, with Z."""
+    """A time in the API's usual format: with seconds and a Z."""
     get = attr(name)
     return Field(NULLABLE_DATETIME, lambda model: iso(get(model)))
 
 
 def exact_date(name: str, schema: Any = NULLABLE_DATETIME) -> Field:
-    """A moment as some older resources write it: to the microsecond, without a zone."""
+    """A time in the format of some older resources: with microseconds, without a time zone."""
     get = attr(name)
     return Field(schema, lambda model: bare(get(model)))
 
 
 def parts(view: View, name: str) -> Field:
-    """A list of what a model is made of, each part as *view* shows it."""
+    """A list of a model's parts, each rendered by *view*."""
     get = attr(name)
 
     def shown(req: Asking) -> Reader:
@@ -109,7 +109,7 @@ def parts(view: View, name: str) -> Field:
 
 
 MOMENTS = 2048
-"""How many are kept as they are written, which takes longer than to find them: a list asked again has the same."""
+"""The size of the cache of formatted times, which repeated lists share: formatting takes longer than a look-up."""
 
 
 @functools.lru_cache(maxsize=MOMENTS)
@@ -125,7 +125,7 @@ def bare(moment: datetime | None) -> str | None:
 
 
 def moment(text: str, forms: Iterable[str]) -> datetime | None:
-    """What text in one of these forms names; None when it is in none."""
+    """Parses text in one of these formats; None if it matches none of them."""
     for form in forms:
         with contextlib.suppress(ValueError):
             return datetime.strptime(text, form)

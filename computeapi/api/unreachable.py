@@ -1,4 +1,4 @@
-"""What is in a cell that is down, from 2.69 on: shown as far as it is known elsewhere, among what all is known of."""
+"""Resources in cells that are down, which lists include from 2.69 on, with whatever is known about them elsewhere."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,12 +14,12 @@ STATUS = Field({'const': UNKNOWN}, lambda thing: UNKNOWN)
 
 
 def either(view: View, unreachable: View) -> Any:
-    """The schema of the one or, from 2.69 on, of the other."""
+    """The schema of the first view, or, from 2.69 on, of either."""
     return changed({'2.1': view, SHOWN: {'anyOf': [view, unreachable]}})
 
 
 def render_all(req: Request, view: View, unreachable: View, things: Sequence[Any]) -> list[dict[str, Any]]:
-    """Each as the view shows it that fits."""
+    """Renders each thing with the view that applies to it."""
     if not any(thing.unreachable for thing in things):
         return view.render_all(req, things)
     whole, partly = view.renderer(req), unreachable.renderer(req)

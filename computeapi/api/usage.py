@@ -1,4 +1,4 @@
-"""/os-simple-tenant-usage: what projects used in a time; /os-instance_usage_audit_log: which hosts have audited it."""
+"""/os-simple-tenant-usage: the usage of projects in a period; /os-instance_usage_audit_log: its audits by hosts."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -18,8 +18,8 @@ from computeapi.web.paging import next_link
 from computeapi.web.request import Request
 from computeapi.web.schemas import array, closed, query
 
-LIST = Policy('os_compute_api:os-simple-tenant-usage:list', ADMIN, 'List what all projects used')
-SHOW = Policy('os_compute_api:os-simple-tenant-usage:show', READER_OR_ADMIN, 'Show what a project used')
+LIST = Policy('os_compute_api:os-simple-tenant-usage:list', ADMIN, 'List the usage of all projects')
+SHOW = Policy('os_compute_api:os-simple-tenant-usage:show', READER_OR_ADMIN, 'Show the usage of a project')
 
 PAGED, STRICT = '2.40', '2.75'
 
@@ -78,22 +78,22 @@ class SimpleTenantUsage(ComputeController):
 
     @operation('GET', policy=LIST, query=LIST_QUERY, response=LISTED)
     def index(self, req: Request) -> dict[str, Any]:
-        """List what all projects used: without start and end at this moment, in detail with detailed=1."""
+        """List the usage of all projects: without start and end at this moment, with detailed=1 in detail."""
         found, links = self.usage(req)
         view = DETAILED if first(req, 'detailed') == '1' else USAGE
         return {'tenant_usages': view.render_all(req, found)} | ({'tenant_usages_links': links} if links else {})
 
     @operation('GET', '/{id}', policy=SHOW, query=SHOW_QUERY, response=SHOWN)
     def show(self, req: Request, id: str) -> dict[str, Any]:
-        """Show what a project and each of its servers used."""
+        """Show the usage of a project and of each of its servers."""
         found, links = self.usage(req, id=id)
         shown = DETAILED.render(req, found[0]) if found else {}
         return {'tenant_usage': shown} | ({'tenant_usage_links': links} if links else {})
 
     def usage(self, req: Request, **project: str) -> tuple[list[ProjectUsage], list[dict[str, str]]]:
-        """What the servers on a page used, and the link to the next page.
+        """The usage of the servers on a page, and the link to the next page.
 
-        Where there are no pages the first servers are counted, as many as a page may have.
+        At versions without pages, only the first servers are counted, as many as fit on a page.
         """
         most = self.cloud.max_limit
         page = pages.asked(req, most)
@@ -106,12 +106,12 @@ class SimpleTenantUsage(ComputeController):
 
 
 def first(req: Request, name: str) -> str | None:
-    """Of several values of a parameter the first one that is not empty counts here, unlike elsewhere."""
+    """Unlike elsewhere, the first value of a repeated parameter that is not empty counts here."""
     return next(filter(None, req.query.get(name, ())), None)
 
 
 def moment_of(req: Request, name: str) -> datetime | None:
-    """None where the parameter is missing or empty; Invalid when it is in no form that this resource reads."""
+    """None if the parameter is missing or empty; Invalid if it has none of the formats that this resource accepts."""
     text = first(req, name)
     found = moment(text, FORMATS) if text else None
     if text and found is None:
@@ -121,8 +121,10 @@ def moment_of(req: Request, name: str) -> datetime | None:
 
 # ------------------------------------------------------------------ audits
 
-LAST_AUDIT = Policy('os_compute_api:os-instance-usage-audit-log:list', ADMIN, 'Show the audit of the last month')
-AUDIT_BEFORE = Policy('os_compute_api:os-instance-usage-audit-log:show', ADMIN, 'Show the audit of an earlier month')
+LAST_AUDIT = Policy('os_compute_api:os-instance-usage-audit-log:list', ADMIN, 'Show the usage audit of the last month')
+AUDIT_BEFORE = Policy(
+    'os_compute_api:os-instance-usage-audit-log:show', ADMIN, 'Show the usage audit of an earlier month'
+)
 
 AUDIT_FORMATS = ('%Y-%m-%d %H:%M:%S', '%Y-%m-%d %H:%M:%S.%f')
 
@@ -135,7 +137,7 @@ def overall(audit: Audit) -> str:
     return f'0 of {hosts(audit)} hosts done. 0 errors.' if hosts(audit) else 'ALL hosts done. 0 errors.'
 
 
-# Of hosts that have audited, and of what they found, there is nothing to tell: see compute.usage_audits.
+# Hosts run no audits here, so there are no results: see compute.usage_audits.
 NONE = Field({'const': 0}, lambda audit: 0)
 AUDIT = View(
     {
@@ -162,12 +164,12 @@ class InstanceUsageAuditLog(ComputeController):
 
     @operation('GET', policy=LAST_AUDIT, response={'instance_usage_audit_logs': AUDIT})
     def index(self, req: Request) -> dict[str, Any]:
-        """Show the audit of the last month."""
+        """Show the usage audit of the last month."""
         return {'instance_usage_audit_logs': AUDIT.render(req, self.cloud.usage_audits.last())}
 
     @operation('GET', '/{id}', policy=AUDIT_BEFORE, response={'instance_usage_audit_log': AUDIT})
     def show(self, req: Request, id: str) -> dict[str, Any]:
-        """Show the audit of the last month before a moment."""
+        """Show the usage audit of the last month before a given time."""
         before = moment(id, AUDIT_FORMATS)
         if before is None:
             raise Invalid(f'Invalid timestamp for date {id}')

@@ -1,4 +1,4 @@
-"""/os-volumes and /os-snapshots: block storage by way of the compute API, until 2.35; later clients ask its service."""
+"""/os-volumes and /os-snapshots: proxies to block storage, until 2.35; later clients call its service directly."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -58,7 +58,7 @@ NEW_SNAPSHOT = closed(
 
 
 def attachments(volume: Volume) -> list[dict[str, Any]]:
-    """A volume that is attached to nothing has one attachment that says nothing, as it always had."""
+    """A volume without attachments is shown with a single empty one, for compatibility."""
     return [_attachment(volume, attached) for attached in volume.attachments] or [{}]
 
 
@@ -118,7 +118,7 @@ class ProxiedVolumes(ComputeController):
     def create(self, req: Request, body: Any) -> Reply:
         """Create a volume."""
         wanted = body['volume']
-        # That it is missing is said before anything else that may be wrong.
+        # A missing snapshot is reported before any other error.
         if (snapshot_id := wanted.get('snapshot_id')) is not None:
             self.cloud.volumes.get_snapshot(req.context, snapshot_id)
         volume = self.cloud.volumes.create(
@@ -170,7 +170,7 @@ class Snapshots(ComputeController):
         errors=(404,),
     )
     def create(self, req: Request, body: Any) -> dict[str, Any]:
-        """Create a snapshot; with force also of a volume that is in use."""
+        """Create a snapshot; with force, also of a volume that is in use."""
         wanted = body['snapshot']
         snapshot = self.cloud.volumes.create_snapshot(
             req.context,

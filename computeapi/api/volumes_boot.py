@@ -1,4 +1,4 @@
-"""/os-volumes_boot: /servers under the path that once was for servers on volumes. It ended with 2.102."""
+"""/os-volumes_boot: an alias of /servers that was once for volume-backed servers, until 2.102."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ ACTIONS = frozenset(
 
 
 def renamed(kind: type[ComputeController]) -> type[ComputeController]:
-    """The same operations, as far as the older path had them."""
+    """The operations of a controller that the alias has."""
 
     class VolumesBoot(kind):  # type: ignore[valid-type, misc]
         __doc__ = kind.__doc__

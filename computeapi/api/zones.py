@@ -1,4 +1,4 @@
-"""/os-availability-zone: the parts of the cloud that a server can be asked into."""
+"""/os-availability-zone: the availability zones."""
 
 from typing import Any
 
@@ -58,5 +58,5 @@ class AvailabilityZones(ComputeController):
         return {'availabilityZoneInfo': ZONE_DETAIL.render_all(req, self.zones())}
 
     def zones(self) -> list[Zone]:
-        """Those that are available first."""
+        """The zones, with available ones first."""
         return sorted(self.cloud.zones.list(), key=lambda zone: not zone.available)

@@ -1,4 +1,4 @@
-"""How the services are that this one stands on: where they are, what they speak, and who this one is there."""
+"""Checks the services that this one depends on: their endpoints, their versions, and this service's user and roles."""
 
 import threading
 import time
@@ -22,13 +22,13 @@ from computeapi.errors import Error, NeighbourAway
 ITSELF = Context().elevated()
 LONGEST_WORDS = 300
 LONGEST_SECONDS = 10.0
-"""What each is waited for, all at once."""
+"""The time limit for all checks, which run in parallel."""
 ROLES = frozenset({'admin', 'service'})
-"""What this service's users need: for what they do by themselves, and for tokens that go beside those of callers."""
+"""The roles that this service's user needs: for its own operations, and for service tokens."""
 
 
 class Place(NamedTuple):
-    """A service: `path` is what its own users may read, `microversion` the least one that is needed."""
+    """A service. `path`: something that its own users may read.  `microversion`: the least one that is needed."""
 
     name: str
     group: str
@@ -61,7 +61,7 @@ NEIGHBOURS = (
 
 
 def impressions(conf: cfg.ConfigOpts, seconds: float = LONGEST_SECONDS) -> Mapping[str, Impression]:
-    """How each neighbour is that the configuration names, by name. They are asked at once, and have this long."""
+    """The state of each configured service, by name. All are asked in parallel, with this time limit."""
     wanted = [each for each in NEIGHBOURS if each.is_wanted(conf)]
     asked: dict[str, Future[Impression]] = {each.name: _begun(inquire, conf, each) for each in wanted}
     if any(each.group in ('glance', 'neutron', 'cinder') for each in wanted):
@@ -71,7 +71,7 @@ def impressions(conf: cfg.ConfigOpts, seconds: float = LONGEST_SECONDS) -> Mappi
 
 
 def _begun(ask: Callable[..., Impression], *arguments: Any) -> Future[Impression]:
-    """In a thread of its own, which the process need not wait for when it ends."""
+    """Runs in a daemon thread, so that the process need not wait for it when it exits."""
     future: Future[Impression] = Future()
     threading.Thread(target=lambda: future.set_result(_told(ask, *arguments)), daemon=True).start()
     return future
@@ -81,11 +81,11 @@ def _ended(future: Future[Impression], deadline: float, seconds: float) -> Impre
     try:
         return future.result(max(0, deadline - time.monotonic()))
     except TimeoutError:
-        return Impression(Standing.AWAY, f'It has not answered for {seconds:g} s.')
+        return Impression(Standing.AWAY, f'No response for {seconds:g} s.')
 
 
 def _told(ask: Callable[..., Impression], *arguments: Any) -> Impression:
-    """Also where it fails."""
+    """Turns every error into an Impression."""
     try:
         return ask(*arguments)
     except NeighbourAway as error:
@@ -113,33 +113,33 @@ def inquire(conf: cfg.ConfigOpts, neighbour: Place) -> Impression:
         data = _located(service, proxy)
         if data is None:
             return Impression(
-                Standing.WRONG, f'The catalog has no {neighbour.service_type} that speaks v{neighbour.major}.'
+                Standing.WRONG, f'The catalog has no {neighbour.service_type} service with API v{neighbour.major}.'
             )
         proxy.get(neighbour.path, raise_exc=True)
     words = f'{_versions(data)} at {data.url}, as {who}'
     if neighbour.microversion and (data.max_microversion or (0, 0)) < neighbour.microversion:
-        return Impression(Standing.WRONG, f'{words}: {_dotted(neighbour.microversion)} is needed')
+        return Impression(Standing.WRONG, f'{words}: {_dotted(neighbour.microversion)} is required')
     return Impression(Standing.LACKING, f'{words}: it lacks {missing}') if missing else Impression(Standing.OK, words)
 
 
 def _located(service: NeighbourService, proxy: Proxy) -> Any:
-    """Where it is and what it speaks; None if it is in no catalog, or does not speak what is needed."""
+    """The endpoint data; None if the catalog has none, or the service does not speak the needed version."""
     try:
         found = proxy.get_endpoint_data()
     except ValueError:
-        # So keystoneauth says that a region, an interface or a name leaves nothing of the catalog.
+        # keystoneauth raises this if region, interface or name match nothing in the catalog.
         return None
     if found is None and service.override:
-        # Nor does it tell one that is away from one that speaks something else.
+        # keystoneauth does not tell unreachable services from those with other versions, so ask directly.
         service.session.get(service.override, authenticated=False)
     return found
 
 
 def service_user(conf: cfg.ConfigOpts) -> Impression:
-    """Whose token goes beside those of callers."""
+    """Checks the user whose service token accompanies callers' tokens."""
     if not (conf[SERVICE_USER].auth_type or conf[SERVICE_USER].auth_section):
         return Impression(
-            Standing.LACKING, '[service_user] names nobody: [keystone_authtoken] is used, and may have other roles'
+            Standing.LACKING, '[service_user] names no user: [keystone_authtoken] is used, which may have other roles'
         )
     service = NeighbourService(conf, 'Keystone', SERVICE_USER, 'identity', 3)
     with service.asked(ITSELF):
@@ -150,19 +150,19 @@ def service_user(conf: cfg.ConfigOpts) -> Impression:
 
 
 def token_keys(conf: cfg.ConfigOpts) -> Impression:
-    """Whether tokens that tasks need can be kept."""
+    """Whether the tokens that tasks need can be stored."""
     try:
         keys = conf[SERVICE_USER].task_token_key
         Seal(keys)
     except ValueError as error:
-        return Impression(Standing.WRONG, f'[service_user]task_token_key is no key: {error}')
+        return Impression(Standing.WRONG, f'[service_user]task_token_key is not a valid key: {error}')
     if keys or conf.volume.backend != 'cinder':
-        return Impression(Standing.OK, f'[service_user]task_token_key: there are {len(keys)}')
-    return Impression(Standing.WRONG, 'With a Cinder there must be a [service_user]task_token_key')
+        return Impression(Standing.OK, f'[service_user]task_token_key: {len(keys)} set')
+    return Impression(Standing.WRONG, 'Cinder requires a [service_user]task_token_key')
 
 
 def _whoami(auth: BaseAuthPlugin, session: Session, needed: Set[str]) -> tuple[str, str]:
-    """Who logs in so, and the roles that it lacks."""
+    """The user that logs in with this plugin, and the roles that it lacks."""
     with keystone_asked():
         if not isinstance(auth, BaseIdentityPlugin):
             return type(auth).__name__, ''

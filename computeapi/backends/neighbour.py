@@ -1,8 +1,8 @@
-"""Another service of the cloud, spoken to as the caller or as this service itself, by keystoneauth's means.
+"""Another service of the cloud, called as the caller or as this service itself, with keystoneauth.
 
-A context that has the caller's token speaks as the caller, with a token of this service beside it: so the request holds
-even after the caller's token has run out, and does what only services may do. A context without one, as `elevated()`
-gives, speaks as this service, which then names the project that it does it for; only an administrator's may.
+A context with the caller's token acts as the caller and adds a service token of this service, so that the request works
+even after the caller's token has expired, and may do what only services may. A context without a token, as from
+`elevated()`, acts as this service, which names the project it acts for; only administrators' contexts may do so.
 """
 
 import copy
@@ -31,13 +31,13 @@ from computeapi.errors import Error, Forbidden, NeighbourAway, NotAuthenticated
 
 ProxyType = TypeVar('ProxyType', bound=Proxy)
 Ask = Callable[..., Any]
-"""Asks a service: (url, method, ...), as Session.request."""
+"""Calls a service: (url, method, ...), like Session.request."""
 Refusals = Mapping[Any, Callable[[str], Error]]
-"""What makes an error of ours of a service's words: by the status that it answers, or by its own type of error."""
+"""Makes an Error from a service's message, by its HTTP status or by the type in its error document."""
 
 SERVICE_USER = 'service_user'
 CREDENTIALS = (SERVICE_USER, 'keystone_authtoken')
-"""The groups of options whose user this service is where a neighbour's own group names none."""
+"""The option groups with this service's user, used if a service's own group has none."""
 
 AWAY = (
     exceptions.ConnectionError,
@@ -49,18 +49,18 @@ AWAY_STATUSES = frozenset({502, 503, 504})
 LONGEST_MESSAGE = 500
 
 MOST_NAMED = 50
-"""How many ids stand in one address: with all else it must fit into 4 KiB of headers."""
+"""How many IDs a URL names at most: it must fit into 4 KiB of headers with everything else."""
 
 LOGINS: WeakValueDictionary[tuple[int, str], BaseAuthPlugin] = WeakValueDictionary()
-"""The users of the groups of a configuration, each of which logs in once for all services. Who has one of them has its
-configuration, too: no other one has its id meanwhile."""
+"""The auth plugins of a configuration's groups, each of which logs in once for all services. Every holder of a
+plugin also holds its configuration, whose ID is therefore not reused meanwhile."""
 
 TITLE = re.compile(r'<(head|h1)\b.*?</\1>', re.DOTALL | re.IGNORECASE)
 TAG = re.compile(r'<[^>]*>')
 
 
 class Refused(Error):
-    """What a neighbour said no to that nobody foresaw; `status` is what it answered."""
+    """An unexpected error answer of another service; `status` is its HTTP status."""
 
     def __init__(self, name: str, status: int, message: str):
         super().__init__(f'{name} answered {status}: {message}')
@@ -72,9 +72,10 @@ class NoToken(NotAuthenticated):
 
 
 class Speaker:
-    """As whom a service is asked: as callers, or as this service, whose users *group* and SERVICE_USER name.
+    """Provides authentication for a service: as callers, or as this service, with the users of *group* and
+    SERVICE_USER.
 
-    override: where the service is, if not where the catalog says.
+    override: the endpoint, if not the catalog's.
     """
 
     def __init__(self, conf: cfg.ConfigOpts, group: str, override: str | None = None):
@@ -88,7 +89,7 @@ class Speaker:
 
     @functools.cached_property
     def beside(self) -> BaseAuthPlugin:
-        """The user whose token tells that it is a service that asks."""
+        """The user of the service token."""
         return OwnAuth(self.conf, SERVICE_USER)
 
     def auth(self, context: Context) -> BaseAuthPlugin:
@@ -96,16 +97,16 @@ class Speaker:
         if token is None and not context.is_admin:
             raise NoToken()
         speaker = self.itself if token is None else CallerAuth(self.itself, token, context.project_id)
-        # Some things only services may do, whatever their users' roles are.
+        # Some actions are reserved for services, whatever roles their users have.
         return ServiceTokenAuthWrapper(speaker, self.beside)
 
 
 class NeighbourService(Speaker):
-    """A service and how it is reached; made without asking it anything.
+    """A service and how it is reached; creating one sends no request.
 
-    name: what people call it, e.g. Neutron.  group: of its options.  service_type: in the catalog.
-    major: the version of its API that is spoken.  around: what is to stand around each request, from before the first
-    one on: functions of what services behind URLs are called, and of what asks them.
+    name: for people, e.g. Neutron.  group: of its options.  service_type: in the catalog.
+    major: the API version to use.  around: wrappers of every request, set before the first one: functions that take a
+    function from URLs to service names, and the request function, and return a request function.
     """
 
     def __init__(self, conf: cfg.ConfigOpts, name: str, group: str, service_type: str, major: int):
@@ -116,7 +117,7 @@ class NeighbourService(Speaker):
         self.options['service_type'] = self.options['service_type'] or service_type
         if not any(self.options[bound] for bound in ('version', 'min_version', 'max_version')):
             self.options |= {'min_version': str(major), 'max_version': f'{major}.latest'}
-        # The version is looked for there, too: it may be the root of the service.
+        # Versions are discovered at an override, too, because it may be the root of the service.
         super().__init__(conf, group, self.options.pop('endpoint_override'))
 
     @functools.cached_property
@@ -127,14 +128,14 @@ class NeighbourService(Speaker):
         return session
 
     def name_at(self, url: str) -> str:
-        """What is at the URL, which may be a path: this service, or Keystone, which its users log in to."""
+        """The service at the URL, which may be a path: this one, or the Keystone that its users log in to."""
         login = getattr(own_auth(self.conf, self.group), 'auth_url', None)
         root = login and FROM_THE_VERSION.sub('', login).rstrip('/')
         return 'Keystone' if root and url.startswith(root) else self.name
 
     @functools.cached_property
     def connection(self) -> Connection:
-        """What openstacksdk's proxies ask about caches and metrics, of which there are none here."""
+        """openstacksdk's proxies ask it about caches and metrics, which are not used here."""
         return Connection(session=self.session)
 
     def proxy(self, context: Context, kind: type[ProxyType]) -> ProxyType:
@@ -146,8 +147,9 @@ class NeighbourService(Speaker):
 
     @contextmanager
     def asked(self, context: Context, refusals: Refusals | None = None) -> Iterator[None]:
-        """What the service answers in the block as errors of ours: by type or status as *refusals* say, each made of
-        the service's own words; else NeighbourAway, NotAuthenticated and Forbidden of callers, Refused."""
+        """Translates errors of the service in the block: to those that *refusals* has for their type or status, made
+        with the service's message; else to NeighbourAway, to NotAuthenticated or Forbidden for callers, or to Refused.
+        """
         try:
             yield
         except AWAY as error:
@@ -175,29 +177,29 @@ class NeighbourService(Speaker):
 
 
 def pieces(names: Iterable[str]) -> list[list[str]]:
-    """The names in order, as many at a time as one request can name."""
+    """The names sorted, in chunks that fit into one request each."""
     wanted = sorted(set(names))
     return [wanted[start : start + MOST_NAMED] for start in range(0, len(wanted), MOST_NAMED)]
 
 
 def has_token(context: Context) -> bool:
-    """Whether a neighbour is asked as the caller."""
+    """Whether requests are made as the caller."""
     return bool(context.auth_token or context.sealed_token)
 
 
 def own_auth(conf: cfg.ConfigOpts, group: str) -> BaseAuthPlugin:
-    """Who this service is at a neighbour: the user in its group, or else in one of CREDENTIALS."""
+    """This service's user at another service: the one in its group, or else in one of CREDENTIALS."""
     for each in dict.fromkeys((group, *CREDENTIALS)):
         loading.register_auth_conf_options(conf, each)
         found = LOGINS.get((id(conf), each)) or loading.load_auth_from_conf_options(conf, each)
         if found is not None:
             LOGINS[id(conf), each] = found
             return found
-    raise cfg.ConfigFileValueError(f'[{group}] needs the user that this service is: auth_type and what belongs to it')
+    raise cfg.ConfigFileValueError(f'[{group}] requires the credentials of this service: auth_type and its options')
 
 
 class CarefulSession(Session):
-    """Tries again when a connection ends, but not with what makes something: it may have been made."""
+    """Retries failed connections, except for POST requests, which may have had an effect."""
 
     def request(self, url: str, method: str, *args: Any, **facts: Any) -> Any:
         if method == 'POST':
@@ -210,7 +212,7 @@ class CarefulSessions(SessionLoader):
 
 
 class Delegate(BaseAuthPlugin):
-    """Finds services where another plugin does."""
+    """Passes everything on to another plugin."""
 
     def __init__(self, behind: BaseAuthPlugin):
         super().__init__()
@@ -242,9 +244,9 @@ class Delegate(BaseAuthPlugin):
 
 
 class OwnAuth(Delegate):
-    """This service's own user, and where it finds a service: there, or where the catalog says.
+    """This service's own user, with the endpoint of a service: the override, or the catalog's.
 
-    When Keystone does not give it a token, it is Keystone that is away.
+    If Keystone cannot be reached for a token, the error names Keystone.
     """
 
     def __init__(self, conf: cfg.ConfigOpts, group: str, override: str | None = None):
@@ -280,7 +282,7 @@ class OwnAuth(Delegate):
 
 
 class CallerAuth(Delegate):
-    """A caller's token, at the endpoints that this service knows; in their URLs stands the caller's project."""
+    """A caller's token, with the endpoints that this service knows; URLs with a project ID get that of the caller."""
 
     def __init__(self, behind: BaseAuthPlugin, token: str, project_id: str | None):
         super().__init__(behind)
@@ -311,19 +313,19 @@ class CallerAuth(Delegate):
 
 
 def is_guessed(found: EndpointData) -> bool:
-    """Whether the library takes the root of a service for the version that is wanted, for nobody said where that is."""
+    """Whether keystoneauth takes the root of a service for the wanted version, as it could not discover versions."""
     return found.api_version is None and not FROM_THE_VERSION.search(found.url or '')
 
 
 def check_answers(session: Session, url: str | None) -> None:
-    """One of AWAY, if that is so because nobody answers there: what is asked of a root is not found, whatever it is."""
+    """Raises one of AWAY if the service is down: without versions, any request to its root would give 404."""
     try:
         get_discovery(session, url or '', authenticated=False)
     except exceptions.HttpError as error:
         if error.http_status in AWAY_STATUSES:
             raise exceptions.DiscoveryFailure(f'No versions at {url}: {error}') from error
     except exceptions.DiscoveryFailure:
-        # Somebody does, who knows no versions.
+        # It answers, but has no version document.
         return
 
 
@@ -344,13 +346,13 @@ def keystone_asked() -> Iterator[None]:
 
 
 def status_of(error: Exception) -> int | None:
-    """The HTTP status that an error of keystoneauth or openstacksdk is about, if any."""
+    """The HTTP status of an error of keystoneauth or openstacksdk, if any."""
     found = getattr(error, 'http_status', None) or getattr(error, 'status_code', None)
     return found if isinstance(found, int) else None
 
 
 def document_of(error: Exception) -> Mapping[str, Any]:
-    """What the service said about an error, as JSON: e.g. type and message of a NeutronError; {} if it did not."""
+    """The contents of a JSON error document, e.g. type and message of a NeutronError; {} if there is none."""
     try:
         body = getattr(error, 'response', None).json()  # type: ignore[union-attr]
     except (AttributeError, ValueError):
@@ -360,11 +362,11 @@ def document_of(error: Exception) -> Mapping[str, Any]:
 
 
 def message_of(error: Exception) -> str:
-    """What the service said, in one line; of a page only its words."""
+    """The error message in one line, without HTML."""
     text = str(document_of(error).get('message') or _without_tags(getattr(error, 'details', None) or '') or error)
     return ' '.join(text.split())[:LONGEST_MESSAGE]
 
 
 def _without_tags(text: str) -> str:
-    """What a page says below its title."""
+    """The text of an HTML page below its title."""
     return html.unescape(TAG.sub(' ', TITLE.sub('', text))).strip() if text.lstrip().startswith('<') else text

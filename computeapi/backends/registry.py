@@ -1,6 +1,6 @@
-"""The implementations of each kind of backend, under the names that the option `backend` of its group takes.
+"""The implementations of each kind of backend, by the values of the option `backend` in its group.
 
-Each is imported when it is made: what is not configured is not loaded.
+Each is imported on first use: unused backends are not loaded.
 """
 
 import importlib
@@ -23,7 +23,7 @@ from computeapi.db.engine import Store
 if TYPE_CHECKING:
     from computeapi.bus import Bus
 
-# The types of the built-in volumes, which hold no data: one as other services name theirs, one that servers can share.
+# The volume types of the built-in service: a plain one, and one whose volumes several servers can share.
 VOLUME_TYPES = {'fake': {}, 'multiattach': {'multiattach': '<is> True'}}
 
 Local = TypeVar('Local')
@@ -32,26 +32,26 @@ Maker = TypeVar('Maker')
 
 @runtime_checkable
 class Recovers(Protocol):
-    """A backend with work of its own, which a process that died may not have come to the end of."""
+    """A backend with work of its own, which a process that died may have left unfinished."""
 
     def recover(self) -> None:
-        """Do what is left; asked when a process starts, while others may be at work."""
+        """Finish that work; called when a process starts, while others may be running."""
 
 
 @runtime_checkable
 class Tended(Protocol):
-    """A backend that has something on this machine which somebody must see to."""
+    """A backend that needs periodic maintenance on this machine."""
 
     def upkeep(self) -> None:
-        """See to it; asked now and then by processes that work."""
+        """Do the maintenance; called periodically by worker processes."""
 
 
 @runtime_checkable
 class Remembers(Protocol):
-    """A backend that keeps something in mind, so as not to look it up each time."""
+    """A backend with a cache."""
 
     def forget(self) -> None:
-        """Look everything up again; asked when the store is not what it was."""
+        """Drop the cache; called when the contents of the store were replaced."""
 
 
 @runtime_checkable
@@ -62,15 +62,15 @@ class Elsewhere(Protocol):
 
 
 def built_in(kind: str, wanted: type[Local], backend: object) -> Local:
-    """The backend as its class, for what only the built-in one can do; ConfigFileValueError if it is another one."""
+    """The backend as its class, for features that only the built-in one has; ConfigFileValueError for any other."""
     if not isinstance(backend, wanted):
-        raise cfg.ConfigFileValueError(f'The built-in {kind} service is asked for, but [{kind}]backend is not local')
+        raise cfg.ConfigFileValueError(f'The built-in {kind} service is required, but [{kind}]backend is not local')
     return backend
 
 
 def maker(table: Mapping[str, Maker], name: str) -> Maker:
-    """What makes the backend of that name: one of the table, or of another package, as module:function, which takes and
-    answers the same; ConfigFileValueError if it is not there."""
+    """The factory of the backend with that name: from the table, or from another package as module:function, with the
+    same signature; ConfigFileValueError if it cannot be loaded."""
     module, colon, function = name.partition(':')
     if not colon:
         return table[name]
@@ -122,7 +122,7 @@ def local_volumes(
 
 
 def volume_files(conf: cfg.ConfigOpts, images: Images) -> Any:
-    """The data of built-in volumes, where there are guests that see them; None elsewhere."""
+    """The data of built-in volumes, if any guests can access them; else None."""
     if conf.hypervisor.backend != 'qemu' and not conf.volume.exported:
         return None
     from computeapi.backends.volume.local.files import VolumeFiles
@@ -132,7 +132,7 @@ def volume_files(conf: cfg.ConfigOpts, images: Images) -> Any:
 
 
 def volume_exports(conf: cfg.ConfigOpts, files: Any) -> Any:
-    """What lets the guests of agents reach these; None where there are none."""
+    """The exports of volumes to the guests of agents; None if not enabled."""
     if not conf.volume.exported:
         return None
     return qemu_drivers().exports_of(conf, Path(conf.standalone.data_dir).absolute() / 'exports', files.path)
@@ -176,7 +176,7 @@ def qemu_hypervisor(conf: cfg.ConfigOpts, store: Store, images: Images) -> Hyper
     if conf.volume.backend == 'cinder':
         around['connections'] = cinder_connections(conf)
     elif conf.agent.host is not None and conf.image.backend == 'glance':
-        # An agent has no services of its own: this one is of the same cloud as its images.
+        # An agent has no local services: the volume service is that of the cloud whose images it uses.
         around['exports'] = cinder_connections(conf)
     elif conf.volume.backend == 'local':
         around['volumes'] = volume_files(conf, images).path
@@ -185,11 +185,11 @@ def qemu_hypervisor(conf: cfg.ConfigOpts, store: Store, images: Images) -> Hyper
 
 
 def unheard(context: Context, changed: object) -> None:
-    """For a backend that only answers here."""
+    """A listener for backends that only answer queries here."""
 
 
 def qemu_drivers() -> Any:
-    """The module that makes them."""
+    """The module with the QEMU drivers."""
     try:
         from computeapi.backends.hypervisor.qemu import drivers
     except ImportError as error:
@@ -198,7 +198,7 @@ def qemu_drivers() -> Any:
 
 
 def local_documents(store: Store) -> Any:
-    """The built-in networks in Neutron's words, to be read."""
+    """The resources of the built-in network service in Neutron's format, read-only."""
     from computeapi.backends.network.local.resources import Resources
 
     return Resources(store, store.clock)
@@ -231,14 +231,14 @@ def cinder_volumes(
 
 
 def cinder_connections(conf: cfg.ConfigOpts) -> Any:
-    """A Cinder, or what is built in and answers as one, as far as hosts ask it."""
+    """A Cinder, or the compatible built-in service, as far as hosts use it."""
     from computeapi.backends.volume.cinder.attachments import CinderUse
 
     return CinderUse(conf)
 
 
 def placement_of(conf: cfg.ConfigOpts) -> Placement | None:
-    """None where no Placement is to be told anything."""
+    """None if Placement is not enabled."""
     if not conf.placement.enabled:
         return None
     from computeapi.backends.placement.service import PlacementService
@@ -247,7 +247,7 @@ def placement_of(conf: cfg.ConfigOpts) -> Placement | None:
 
 
 def bus_of(conf: cfg.ConfigOpts) -> 'Bus | None':
-    """What leads to the agents of hosts; None where hosts have none."""
+    """The bus to the agents of hosts; None if there are no agents."""
     if conf.hypervisor.backend != 'remote':
         return None
     from computeapi.bus import Bus
@@ -255,7 +255,7 @@ def bus_of(conf: cfg.ConfigOpts) -> 'Bus | None':
     return Bus(conf)
 
 
-# A listener hears what a service elsewhere would tell by an external event; such a backend leaves it alone.
+# Listeners hear what a separate service would report as external events; backends for those do not use them.
 IDENTITY: Mapping[str, Callable[[cfg.ConfigOpts, Store], Identity]] = {
     'local': local_identity,
     'keystone': keystone_identity,

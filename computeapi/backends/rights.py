@@ -1,4 +1,4 @@
-"""What the built-in backends ask about their callers, by whatever way they came in."""
+"""Permission checks of the built-in backends, for callers of any kind."""
 
 from dataclasses import replace
 
@@ -7,16 +7,16 @@ from computeapi.errors import Forbidden
 
 
 def check_writer(context: Context) -> None:
-    """Forbidden for who may only read, and for a service that acts for itself."""
+    """Forbidden for read-only callers, and for a service that acts on its own behalf."""
     if not context.may_write:
         raise Forbidden('You are not authorized to perform the requested action.')
 
 
 def owns(context: Context, project_id: str | None) -> bool:
-    """Whether what belongs to that project is the caller's; what is nobody's is the administrators'."""
+    """Whether a resource of that project belongs to the caller; without a project it belongs to administrators."""
     return context.is_admin or project_id is not None and project_id == context.project_id
 
 
 def serving(context: Context) -> Context:
-    """The caller; another service as a member of its project, where it does what users asked it for."""
+    """The caller; a service that acts for users gets the role of a project member."""
     return replace(context, roles=context.roles | {'member'}) if context.is_service else context

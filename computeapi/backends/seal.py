@@ -1,4 +1,4 @@
-"""Tokens of callers and passwords that outlive their requests, as they lie in the database: encrypted."""
+"""Encrypts callers' tokens, and passwords, that outlive their requests in the database."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class UnreadableToken(Error):
 
 
 class Seal:
-    """Encrypts texts with the first key, and decrypts with any; without a key it keeps none.
+    """Encrypts with the first key, and decrypts with any; without a key nothing is stored.
 
     ValueError for a key that is not 32 bytes in URL-safe base64.
     """
@@ -25,11 +25,11 @@ class Seal:
         self.fernet = _fernet_of(keys) if keys else None
 
     def closed(self, token: str | None) -> str | None:
-        """The text for the database; None where it is not to be kept."""
+        """The encrypted text for the database; None if it is not to be stored."""
         return self.fernet.encrypt(token.encode()).decode() if self.fernet and token else None
 
     def opened(self, sealed: str | None) -> str | None:
-        """The text; UnreadableToken if it was encrypted with another key."""
+        """The plain text; UnreadableToken if it was encrypted with another key."""
         if sealed is None or self.fernet is None:
             return None
         from cryptography.fernet import InvalidToken
@@ -41,7 +41,7 @@ class Seal:
 
 
 def _fernet_of(keys: Sequence[str]) -> MultiFernet:
-    # Who has no key does not wait until it is loaded.
+    # Loaded only if there are keys.
     from cryptography.fernet import Fernet, MultiFernet
 
     return MultiFernet([Fernet(key) for key in keys])

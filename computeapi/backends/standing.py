@@ -1,4 +1,4 @@
-"""How a service is that this one stands on, whatever is installed to ask it."""
+"""The state of a service that this one depends on, without importing its client libraries."""
 
 import enum
 from typing import NamedTuple
@@ -8,13 +8,13 @@ class Standing(enum.Enum):
     OK = 'ok'
     AWAY = 'away'
     LACKING = 'lacking'
-    """Some of what is asked for will be refused."""
+    """Some requests will be refused."""
     WRONG = 'wrong'
-    """Nothing will work before the configuration, or the service there, is another one."""
+    """Nothing will work until the configuration or the service is changed."""
 
 
 class Impression(NamedTuple):
-    """What it looks like, in words for operators."""
+    """The state of a service, with an explanation for operators."""
 
     standing: Standing
     words: str

@@ -1,4 +1,4 @@
-"""Files that are there as a whole, or as they were before."""
+"""Writes files atomically."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ from computeapi import chance
 
 
 def write(path: Path, data: bytes) -> None:
-    """All of it or nothing, also when the machine fails."""
+    """Write all of it or nothing, even if the machine crashes."""
     part = path.with_name(f'{path.name}.{chance.new_hex_id()}.part')
     try:
         with part.open('xb') as file:

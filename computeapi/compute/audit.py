@@ -73,7 +73,7 @@ class CloudAudit:
     def _repaired(self, findings: Iterable[Finding]) -> Iterator[tuple[Finding, bool]]:
         for finding in findings:
             mended = self._mend(finding)
-            LOG.warning('Found %s; it is %s', finding, 'mended' if mended else 'left alone')
+            LOG.warning('Found %s; it is %s', finding, 'repaired' if mended else 'left alone')
             yield finding, mended
 
     def take_turn(self, is_mine: Callable[[], bool]) -> None:
@@ -87,7 +87,7 @@ class CloudAudit:
         try:
             finding.mend()
         except Error:
-            LOG.exception('The audit could not mend %s', finding)
+            LOG.exception('The audit could not repair %s', finding)
             return False
         except (NotYet, Outdated):
             # A task holds it after all.
@@ -98,7 +98,7 @@ class CloudAudit:
 
     def states(self) -> Iterator[Finding]:
         for server_id in self.store.ask(audits.stuck, MOST):
-            yield Finding('the passing state', server_id, partial(self._go_on, server_id))
+            yield Finding('the transient state', server_id, partial(self._go_on, server_id))
 
     def claims(self) -> Iterator[Finding]:
         for server_id, host, alive in self.store.ask(audits.stray_claims, MOST):
@@ -109,12 +109,12 @@ class CloudAudit:
         """Hosts whose counted usage differs from the claims on them."""
         for host in self.store.ask(allocations.miscounted, MOST):
             recount = partial(self.store.tell, allocations.count, [host])
-            yield Finding('the count of what is used', host, recount, 'host')
+            yield Finding('the usage count', host, recount, 'host')
 
     def tags(self) -> Iterator[Finding]:
         """Tags without an age, written by a process of an older release."""
         for server_id in self.store.ask(audits.ageless_tags, MOST):
-            yield Finding('the age that tags tell', server_id, partial(self.store.tell, rows.tell_age, server_id))
+            yield Finding('the age stored with the tags', server_id, partial(self.store.tell, rows.tell_age, server_id))
 
     def machines(self) -> Iterator[Finding]:
         """Machines on hosts on which the server has no claim."""
@@ -168,7 +168,7 @@ class CloudAudit:
             for found in itertools.islice(mirror.differences(), MOST):
                 yield Finding(f'{found.what} in Placement', found.name, partial(mirror.mend, found), found.owner)
         except NeighbourAway:
-            LOG.warning('Placement is away: what it knows is not looked at')
+            LOG.warning('Placement is unavailable: its records are not audited')
 
     def counts(self) -> Iterator[Finding]:
         """Quota usage that differs from the rows."""

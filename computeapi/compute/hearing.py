@@ -45,11 +45,13 @@ class AgentHearing:
         said: Report = REPORT.read(report)
         key = key_of(self._secret, said.host.name) if self._secret else None
         if not is_signed(key, 'report', {'report': report, **unknown}):
-            LOG.warning('A report of host %s is refused: it is not signed with its key', said.host.name)
+            LOG.warning('A report of host %s is rejected: it is not signed with its key', said.host.name)
             return EXPECTATION.write(Expectation(refused=f'it is not signed with the key of host {said.host.name}'))
         if self._store.ask(is_of_another, said.host):
             hostname = said.host.hypervisor_hostname
-            LOG.warning('A report of host %s is refused: hypervisor %s is of another one', said.host.name, hostname)
+            LOG.warning(
+                'A report of host %s is rejected: hypervisor %s belongs to another host', said.host.name, hostname
+            )
             return EXPECTATION.write(Expectation(refused=f'hypervisor {hostname} is of another host'))
         now = self._store.clock()
         agent = Agent(
@@ -66,7 +68,7 @@ class AgentHearing:
         self._registry.heard(said.host, agent)
         if not said.arriving:
             return EXPECTATION.write(Expectation())
-        LOG.info('The agent of host %s arrives: %s, process %d', agent.host, agent.release, agent.pid)
+        LOG.info('The agent of host %s has connected: %s, process %d', agent.host, agent.release, agent.pid)
         with self._lock:
             if agent.host not in self._returning:
                 self._returning.add(agent.host)

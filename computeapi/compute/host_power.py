@@ -54,7 +54,7 @@ class HostPower:
             try:
                 self.live_migrations.live_migrate(context, server, None)
             except Error as error:
-                LOG.info('Server %s stays on %s while that is in maintenance: %s', server.uuid, service.host, error)
+                LOG.info('Server %s stays on %s, which is in maintenance: %s', server.uuid, service.host, error)
 
     def end_maintenance(self, service: ComputeService) -> None:
         """Enable the service again if the host is in maintenance; otherwise it is left unchanged."""

@@ -92,11 +92,11 @@ class Mirror:
                     self.tell(change)
         except NeighbourAway:
             if not self.away:
-                LOG.warning('Placement is away: %d changes wait to be told', self.store.ask(changes.waiting))
+                LOG.warning('Placement is unavailable: %d changes wait to be reported', self.store.ask(changes.waiting))
             self.away = True
             return
         if self.away:
-            LOG.warning('Placement is there again and knows all changes')
+            LOG.warning('Placement is available again, and all changes have been reported')
         self.away = False
 
     def tell(self, change: PlacementChange) -> bool:
@@ -137,7 +137,7 @@ class Mirror:
         pause = min(2**change.attempts, LONGEST_PAUSE_SECONDS)
         # The first failures may only be due to the order in which changes are sent.
         level = logging.WARNING if change.attempts % 20 == 3 else logging.DEBUG
-        LOG.log(level, 'Placement could not be told of %s %s: %s', change.kind, change.id, error)
+        LOG.log(level, 'Placement could not be updated with %s %s: %s', change.kind, change.id, error)
         self.store.tell(changes.put_off, change, now + timedelta(seconds=pause), change.attempts + 1)
 
     # ------------------------------------------------------------ what is sent

@@ -40,7 +40,7 @@ class Periodic:
                 # The store has already logged it.
                 pass
             except Exception:
-                LOG.exception('%s: it failed, and is tried again in %g s', self.name, self.seconds)
+                LOG.exception('%s failed, and is retried in %g s', self.name, self.seconds)
 
     def _is_over(self) -> bool:
         """Wait for the next turn, and return whether to stop instead."""

@@ -3,31 +3,33 @@
 from oslo_config import cfg
 
 AGENT = [
-    cfg.StrOpt('host', help='What the machine of an agent is called among hosts; unset: as it calls itself.'),
+    cfg.StrOpt('host', help='Name of the host that an agent drives; unset: the hostname of its machine.'),
     cfg.StrOpt(
         'my_ip',
-        help='The address by which other machines know that of an agent, for proxies to consoles and for what moves '
-        'between hosts; unset: the one that it has on the way out.',
+        help='The address at which other machines reach that of an agent, for console proxies and for migrations '
+        'between hosts; unset: the address that it uses for outgoing connections.',
     ),
     cfg.StrOpt(
         'state_path',
         default='/var/lib/computeapi/agent',
-        help='The directory in which an agent keeps what it must know when it is started again.',
+        help='Directory in which an agent keeps the state that it needs after a restart.',
     ),
     cfg.StrOpt(
         'secret',
         secret=True,
-        help='At the control plane, the same for all its processes: what the keys of agents are made from, of 32 '
-        'characters at least. Agents are believed then that sign what they report. Unset: all that the broker lets in.',
+        help='On the control plane, the same for all its processes: the secret that the keys of agents are derived '
+        'from, at least 32 characters long. Only reports that agents sign are then accepted. Unset: the reports of '
+        'everybody that the broker lets in.',
     ),
     cfg.StrOpt(
         'key',
         secret=True,
-        help='On a compute machine: what `computeapi agent-key HOST` prints where the secret is. The agent signs what '
-        'it reports, and does only what is signed with it. Unset: whatever the bus says.',
+        help='On a compute machine: the output of `computeapi agent-key HOST` on the control plane. The agent signs '
+        'its reports, and executes only what is signed with the key. Unset: it executes everything that comes over the '
+        'bus.',
     ),
-    cfg.IntOpt('errands', default=16, min=1, help='With how many servers an agent does something at a time.'),
-    cfg.PortOpt('console_port', default=5999, help='The port at my_ip for proxies to consoles; 0: any that is free.'),
+    cfg.IntOpt('errands', default=16, min=1, help='Number of servers that an agent works on concurrently.'),
+    cfg.PortOpt('console_port', default=5999, help='The port at my_ip for console proxies; 0: any free port.'),
 ]
 
 

@@ -17,7 +17,7 @@ class BackendName(types.String):
 
 
 def backend(default: str, choices: Sequence[tuple[str, str]], help: str) -> cfg.Opt:
-    choices = [*choices, ('module:function', 'what makes one that another package has')]
+    choices = [*choices, ('module:function', 'a function of another package that creates the backend')]
     return cfg.Opt('backend', type=BackendName(choices=choices), default=default, help=help)
 
 
@@ -25,24 +25,31 @@ HYPERVISOR = [
     backend(
         default='simulated',
         choices=[
-            ('simulated', 'virtual machines that are only said to run; see [simulated]'),
-            ('qemu', 'guests that run on this machine; see [qemu]'),
-            ('remote', 'what the agents on other machines drive, over the message bus at `transport_url`'),
+            ('simulated', 'virtual machines that exist only as records; see [simulated]'),
+            ('qemu', 'guests on this machine; see [qemu]'),
+            ('remote', 'hypervisors on other machines, driven by agents over the message bus at `transport_url`'),
         ],
         help='The driver of the hypervisors that run servers.',
     ),
 ]
 
 SIMULATED = [
-    cfg.IntOpt('hosts', default=1, min=1, max=1000, help='How many simulated hosts there are.'),
-    cfg.StrOpt('host_name', default='compute', regex=r'^\S+$', help='What each is called: this, and a number.'),
+    cfg.IntOpt('hosts', default=1, min=1, max=1000, help='Number of simulated hosts.'),
+    cfg.StrOpt(
+        'host_name', default='compute', regex=r'^\S+$', help='Name of the simulated hosts: this, followed by a number.'
+    ),
     cfg.StrOpt(
         'hypervisor_type',
         default='fake',
-        help='What they say they are: fake, as the field calls a driver that runs nothing, or QEMU and so on where '
-        'what is tried asks for it.',
+        help='Hypervisor type that simulated hosts report: fake, the usual name of a driver that runs nothing, or for '
+        'example QEMU if the software under test requires it.',
     ),
-    cfg.IntOpt('cells', default=1, min=1, help='Over how many cells they are spread; see `computeapi cell`.'),
+    cfg.IntOpt(
+        'cells',
+        default=1,
+        min=1,
+        help='Number of cells that the simulated hosts are distributed over; see `computeapi cell`.',
+    ),
     cfg.IntOpt('vcpus', default=512, min=1, help='Virtual CPUs of a simulated host.'),
     cfg.IntOpt('memory_mb', default=1024 * 1024, min=1, help='Memory of a simulated host in MiB.'),
     cfg.IntOpt('local_gb', default=64 * 1024, min=1, help='Disk of a simulated host in GiB.'),
@@ -50,64 +57,78 @@ SIMULATED = [
         'passing_seconds',
         default=0.0,
         min=0,
-        help='How long a server is in each state that passes, where no other option says it: some clients wait until '
+        help='Seconds that a server stays in each transient state that no other option covers: some clients wait until '
         'they have seen one.',
     ),
-    cfg.FloatOpt('spawn_seconds', min=0, help='How long a simulated boot takes; unset: passing_seconds.'),
-    cfg.FloatOpt('power_seconds', min=0, help='How long a start, stop or reboot takes; unset: passing_seconds.'),
-    cfg.FloatOpt('migrate_seconds', min=0, help='How long a simulated migration takes; unset: passing_seconds.'),
-    cfg.FloatOpt('snapshot_seconds', min=0, help='How long a simulated snapshot takes; unset: passing_seconds.'),
+    cfg.FloatOpt('spawn_seconds', min=0, help='Seconds that a simulated boot takes; unset: passing_seconds.'),
+    cfg.FloatOpt(
+        'power_seconds', min=0, help='Seconds that a simulated start, stop or reboot takes; unset: passing_seconds.'
+    ),
+    cfg.FloatOpt('migrate_seconds', min=0, help='Seconds that a simulated migration takes; unset: passing_seconds.'),
+    cfg.FloatOpt('snapshot_seconds', min=0, help='Seconds that a simulated snapshot takes; unset: passing_seconds.'),
     cfg.ListOpt(
         'lacks',
         default=[],
-        help='What the simulated hypervisor shall not be able to do, as others are: rescue_on_volume, host_power ...',
+        help='Capabilities that the simulated hypervisor lacks, as some others do: rescue_on_volume, host_power ...',
     ),
     cfg.ListOpt(
         'fail',
         default=[],
-        help='Operations that fail, for tests of clients: spawn, power_on, snapshot ...; `spawn:NAME` only for '
-        'servers whose name starts with NAME, `spawn@HOST` or `spawn@HOST:NAME` only on that host.',
+        help='Operations that fail, for testing clients: spawn, power_on, snapshot ...; `spawn:NAME` applies only to '
+        'servers whose name starts with NAME, `spawn@HOST` or `spawn@HOST:NAME` only to that host.',
     ),
     cfg.ListOpt(
         'hang',
         default=[],
-        help='Operations that do not end, so that clients see a server on its way: in the same form. They go on when '
-        'the service runs without the rule, and give up after an hour, or when the server is deleted or reset.',
+        help='Operations that hang, so that clients see a server in a transient state; same syntax as `fail`. They '
+        'resume when the service runs without the rule, and give up after an hour, or when the server is deleted or '
+        'reset.',
     ),
     cfg.HostAddressOpt(
         'console_host',
         default='127.0.0.1',
-        help='Where consoles are said to be. Nothing listens there: proxies answer for simulated servers themselves.',
+        help='Address that consoles report. Nothing listens there: console proxies answer for simulated servers '
+        'themselves.',
     ),
-    cfg.PortOpt('console_port', default=5900, help='The port of consoles, where nothing listens either.'),
-    cfg.PortOpt('console_tls_port', help='The port of SPICE over TLS, if any, where nothing listens either.'),
+    cfg.PortOpt('console_port', default=5900, help='Port that consoles report; nothing listens there either.'),
+    cfg.PortOpt('console_tls_port', help='TLS port that SPICE consoles report, if any; nothing listens there either.'),
 ]
 
 IDENTITY = [
     backend(
         default='local',
         choices=[('local', 'users and projects in the database of this service'), ('keystone', 'a Keystone')],
-        help='Who callers are, for the values `local` and `http_basic` of [api]auth_strategy, and '
-        'which projects there are.',
+        help='The identity service: authenticates clients if [api]auth_strategy is `local` or `http_basic`, and knows '
+        'which projects exist.',
     ),
-    cfg.IntOpt('token_hours', default=24, min=1, help='How long a token of the built-in identity is valid.'),
     cfg.IntOpt(
-        'tokens_per_user', default=5000, min=1, help='Tokens that a user can have at a time; the oldest one goes.'
+        'token_hours', default=24, min=1, help='Hours for which a token of the built-in identity service is valid.'
     ),
-    cfg.IntOpt('application_credentials_per_user', default=100, min=0, help='How many of them each user can have.'),
+    cfg.IntOpt(
+        'tokens_per_user',
+        default=5000,
+        min=1,
+        help='Maximum number of valid tokens per user; a new one replaces the oldest.',
+    ),
+    cfg.IntOpt(
+        'application_credentials_per_user',
+        default=100,
+        min=0,
+        help='Maximum number of application credentials per user.',
+    ),
     cfg.StrOpt(
         'credential_key',
         secret=True,
-        help='What the secrets that users store are encrypted with: 32 bytes in URL-safe base64. `serve` makes one.',
+        help='Key that encrypts the secrets that users store: 32 bytes in URL-safe base64. `serve` generates one.',
     ),
     cfg.IntOpt(
         'bcrypt_cost',
         default=9,
         min=4,
         max=20,
-        help='Work that guards the passwords, twice as much with each step. 9 is 0.03 s of a processor, which every '
-        'login waits for, with the openstack client every command; 12 (0.2 s) is better where people choose their '
-        'passwords. A password is hashed anew when its user logs in.',
+        help='Cost of password hashing; each step doubles the work. 9 takes 0.03 s of CPU time at every login, which '
+        'with the openstack client is every command; 12 (0.2 s) is better if people choose their passwords. A password '
+        'is rehashed when its user logs in.',
     ),
 ]
 
@@ -123,23 +144,24 @@ GLANCE = [
     cfg.BoolOpt(
         'verify_glance_signatures',
         default=False,
-        help='Whether the signature of an image is verified before a host makes a disk of it: that is read from Glance '
-        'once more, and must be what the certificate in the key manager ([key_manager]) says of it that the image '
-        'names. Without all of its properties img_signature, img_signature_hash_method, img_signature_key_type and '
-        'img_signature_certificate_uuid, nothing boots from an image.',
+        help='Whether the signature of an image is verified before a host creates a disk from it: the image is read '
+        'from Glance once more, and its data must match the signature, by the certificate in the key manager '
+        '([key_manager]) that the image names. Servers then boot only from images that have all of the properties '
+        'img_signature, img_signature_hash_method, img_signature_key_type and img_signature_certificate_uuid.',
     ),
     cfg.BoolOpt(
         'enable_certificate_validation',
         default=False,
-        help='Whether the certificate of a signature must be one that is trusted: by the server, which may name '
-        'trusted_image_certificates, or else by default. Counts with verify_glance_signatures; for servers that '
-        'name certificates both are done in any case.',
+        help='Whether the certificate of a signature must be trusted: by the server, which may list '
+        'trusted_image_certificates, or else by default_trusted_certificate_ids. Takes effect only with '
+        'verify_glance_signatures; for servers that list certificates, signature and certificate are checked in any '
+        'case.',
     ),
     cfg.ListOpt(
         'default_trusted_certificate_ids',
         default=[],
-        help='The ids in the key manager of certificates that servers trust whose owners name none, and remember. '
-        'Counts with verify_glance_signatures and enable_certificate_validation.',
+        help='IDs, in the key manager, of the certificates that are trusted for servers whose owners list none; the '
+        'server keeps them. Takes effect only with verify_glance_signatures and enable_certificate_validation.',
     ),
 ]
 
@@ -147,10 +169,13 @@ NETWORK = [
     backend(
         default='local',
         choices=[
-            ('local', 'networks in the database of this service, which connect nothing'),
+            (
+                'local',
+                'networks in the database of this service; of themselves they connect nothing, see [qemu]network',
+            ),
             ('neutron', 'a Neutron'),
         ],
-        help='The network service that has the ports of servers.',
+        help='The network service that provides the ports of servers.',
     ),
 ]
 
@@ -159,13 +184,14 @@ NEUTRON = [
         'extension_sync_interval',
         default=600,
         min=1,
-        help='Seconds after which Neutron is asked again for its extensions.',
+        help='Seconds after which Neutron is queried for its extensions again.',
     ),
     cfg.StrOpt(
         'metadata_proxy_shared_secret',
         secret=True,
         default='',
-        help='What the proxy between guests and the metadata service signs with; empty: the service refuses everybody.',
+        help='Secret with which the proxy between guests and the metadata service signs requests; empty: the metadata '
+        'service refuses all requests.',
     ),
 ]
 
@@ -173,8 +199,8 @@ PLACEMENT = [
     cfg.BoolOpt(
         'enabled',
         default=False,
-        help='Whether a Placement service is told what hosts have and what servers hold of them, for others who read '
-        'it. Which host a server goes to is decided without it.',
+        help='Whether the inventories of hosts and the allocations of servers are reported to a Placement service, for '
+        'others that read it. The scheduler does not use it.',
     ),
 ]
 
@@ -184,23 +210,30 @@ def _newest(major: str) -> cfg.Opt:
     return cfg.StrOpt(
         'max_microversion',
         regex=rf'^({major}\.(0|[1-9]\d*))?$',
-        help='The newest microversion that clients of the built-in service are offered, as an earlier release would; '
-        'unset: the newest there is.',
+        help='The newest microversion that the built-in service offers to clients, as in an earlier release; unset: '
+        'the newest supported.',
     )
 
 
 VOLUME = [
     backend(
         default='local',
-        choices=[('local', 'volumes in the database of this service, which hold no data'), ('cinder', 'a Cinder')],
-        help='The block storage service that has the volumes of servers.',
+        choices=[
+            (
+                'local',
+                'volumes in the database of this service; they hold data only with [hypervisor]backend = qemu or '
+                '[volume]exported',
+            ),
+            ('cinder', 'a Cinder'),
+        ],
+        help='The block storage service that provides the volumes of servers.',
     ),
     cfg.BoolOpt(
         'exported',
         default=False,
-        help='Of the built-in volumes, with [hypervisor]backend = remote: whether they have data, as files in the data '
-        'directory of `serve`, which the guests of agents reach at [qemu]my_ip (NBD, by qemu-storage-daemon); that '
-        'takes the extra `qemu`, qemu-img and qemu-storage-daemon.',
+        help='For the built-in volumes with [hypervisor]backend = remote: whether they hold data, in files in the data '
+        'directory of `serve`, which the guests of agents reach at [qemu]my_ip (NBD, by qemu-storage-daemon). '
+        'Requires the extra `qemu`, qemu-img and qemu-storage-daemon.',
     ),
     _newest('3'),
 ]
@@ -209,8 +242,8 @@ CINDER = [
     cfg.BoolOpt(
         'cross_az_attach',
         default=True,
-        help='Whether servers may have volumes of other availability zones than their own; if not, volumes that are '
-        'made for a server are made in its zone.',
+        help='Whether servers may use volumes from availability zones other than their own. If false, volumes that are '
+        'created for a server are created in its zone.',
     ),
 ]
 
@@ -218,23 +251,39 @@ SHARE = [
     backend(
         default='local',
         choices=[('local', 'shares in the database of this service, which hold no data')],
-        help='The service that has the shared file systems of servers.',
+        help='The service that provides the shared file systems of servers.',
     ),
     _newest('2'),
 ]
 
 STANDALONE = [
-    cfg.StrOpt('data_dir', default='computeapi-data', help='Where `serve` keeps its database and images.'),
-    cfg.IntOpt('max_image_bytes', default=10 * 2**30, min=1, help='The largest image that can be uploaded.'),
+    cfg.StrOpt('data_dir', default='computeapi-data', help='Directory in which `serve` keeps its database and images.'),
+    cfg.IntOpt('max_image_bytes', default=10 * 2**30, min=1, help='Maximum size of an uploaded image, in bytes.'),
     cfg.IntOpt('max_images', default=1000, min=-1, help='Images per project; -1: no limit.'),
     cfg.IntOpt(
         'max_connections',
         default=1000,
         min=1,
-        help='Connections with `serve`; one more takes the place of that which waits for its client longest.',
+        help='Maximum number of connections to `serve`; a new one then replaces the connection that has waited longest '
+        'for its client.',
     ),
-    cfg.IntOpt('max_connections_per_address', default=500, min=1, help='The same, of each address.'),
-    cfg.IntOpt('request_timeout', default=30, min=1, help='Seconds to send a request, or 64 KiB of a long body.'),
-    cfg.IntOpt('response_timeout', default=30, min=1, help='Seconds to take an answer, or 64 KiB of a long one.'),
-    cfg.IntOpt('keepalive_timeout', default=120, min=1, help='Seconds until a connection closes that nobody uses.'),
+    cfg.IntOpt(
+        'max_connections_per_address',
+        default=500,
+        min=1,
+        help='Maximum number of connections per client address; further ones are handled in the same way.',
+    ),
+    cfg.IntOpt(
+        'request_timeout',
+        default=30,
+        min=1,
+        help='Seconds in which a client must send a request, or 64 KiB of a long body.',
+    ),
+    cfg.IntOpt(
+        'response_timeout',
+        default=30,
+        min=1,
+        help='Seconds in which a client must read a response, or 64 KiB of a long one.',
+    ),
+    cfg.IntOpt('keepalive_timeout', default=120, min=1, help='Seconds after which an unused connection is closed.'),
 ]

@@ -5,9 +5,10 @@ from oslo_config import cfg
 PROXY = [
     cfg.StrOpt(
         'cert',
-        help='A file with the certificate of the proxies of consoles, and those above it; unset: they do no TLS.',
+        help='File with the certificate of the console proxies and the certificates above it; unset: they do not use '
+        'TLS.',
     ),
-    cfg.StrOpt('key', help='The file with the key of that certificate, if it is not in the same one.'),
+    cfg.StrOpt('key', help='File with the key of that certificate, if it is not in the same file.'),
 ]
 
 
@@ -17,23 +18,27 @@ def listening(name: str, port: int) -> list[cfg.Opt]:
         cfg.StrOpt(
             f'{name}_host',
             default='0.0.0.0',
-            help='The address at which `computeapi consoleproxy` listens. `serve` has that of its option --host.',
+            help='The address at which `computeapi consoleproxy` listens. `serve` uses its --host option instead.',
         ),
         cfg.PortOpt(
-            f'{name}_port', default=port, help='The port at which it listens; 0, as for `serve`: any that is free.'
+            f'{name}_port',
+            default=port,
+            help='The port at which the proxy listens; 0, the default in `serve`: any free port.',
         ),
     ]
 
 
 def base_url(name: str, default: str, more: str = '') -> cfg.Opt:
     """What clients know the proxy by."""
-    return cfg.StrOpt(name, default=default, help=f'URL of the proxy{more}. By default `serve` names its own.')
+    return cfg.StrOpt(
+        name, default=default, help=f'URL of the proxy{more}. `serve` defaults to the URL of its own proxy.'
+    )
 
 
 CONSOLES: dict[str, list[cfg.Opt]] = {
     'vnc': [
         cfg.BoolOpt('enabled', default=True, help='Whether servers have VNC consoles.'),
-        base_url('novncproxy_base_url', 'http://127.0.0.1:6080/vnc_auto.html', ', with the page that browsers show'),
+        base_url('novncproxy_base_url', 'http://127.0.0.1:6080/vnc_auto.html', ', with the page that browsers open'),
         *listening('novncproxy', 6080),
     ],
     'spice': [
@@ -43,7 +48,7 @@ CONSOLES: dict[str, list[cfg.Opt]] = {
         cfg.StrOpt(
             'spice_direct_proxy_base_url',
             default='http://127.0.0.1:13002/nova',
-            help='URL of the proxy that clients of SPICE itself are sent to.',
+            help='URL of the proxy for native SPICE clients.',
         ),
     ],
     'rdp': [
@@ -62,35 +67,37 @@ CONSOLES: dict[str, list[cfg.Opt]] = {
         cfg.StrOpt('mksproxy_base_url', default='http://127.0.0.1:6090/', help='URL of the proxy.'),
     ],
     'consoleauth': [
-        cfg.IntOpt('token_ttl', default=600, min=1, help='Seconds that the URL of a console can be used.'),
+        cfg.IntOpt('token_ttl', default=600, min=1, help='Seconds for which the URL of a console is valid.'),
         cfg.BoolOpt(
             'enforce_session_timeout',
             default=False,
-            help='Whether a connection that was opened with the URL ends with that time, too.',
+            help='Whether a connection that was opened with the URL is closed when that time is over.',
         ),
     ],
     'console': [
         cfg.ListOpt(
             'allowed_origins',
             default=[],
-            help='Names of hosts whose pages may open consoles, and show their pages in frames, as dashboards do; the '
-            'host that a request is for always may.',
+            help='Hosts whose pages may open consoles, and show the console pages in frames, as dashboards do. The '
+            'host that a request addresses is always allowed.',
         ),
         cfg.IntOpt(
             'max_connections',
             default=200,
             min=1,
-            help='How many connections to consoles there can be at a proxy at a time: one for a console, three for one '
-            'by SPICE.',
+            help='Maximum number of concurrent connections at a proxy: one for a console, three for a SPICE console.',
         ),
         cfg.IntOpt(
             'max_frame_bytes',
             default=1024 * 1024,
             min=1024,
-            help='The most bytes that a client can send in one message.',
+            help='Maximum size of one message from a client, in bytes.',
         ),
         cfg.IntOpt(
-            'idle_timeout', default=3600, min=1, help='Seconds after which a client is cut off that has sent nothing.'
+            'idle_timeout',
+            default=3600,
+            min=1,
+            help='Seconds after which a client that has sent nothing is disconnected.',
         ),
     ],
 }

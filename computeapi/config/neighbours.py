@@ -13,10 +13,10 @@ SERVICE_USER = [
         'task_token_key',
         secret=True,
         default=[],
-        help='What the tokens of callers are encrypted with that tasks need, and the passwords that guests begin with: '
-        '32 bytes in URL-safe base64, the same for all processes. Of several the first encrypts, and the others still '
-        'decrypt. Without one neither is kept: a Cinder cannot make volumes for servers, and config drives say no '
-        'password.',
+        help='Keys that encrypt the tokens of callers that tasks need, and the initial passwords of guests: 32 bytes '
+        'in URL-safe base64, the same for all processes. If there are several, the first one encrypts, and the others '
+        'still decrypt. Without a key, neither is stored: Cinder cannot create volumes for servers, and config drives '
+        'contain no password.',
     ),
 ]
 

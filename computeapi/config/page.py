@@ -6,7 +6,7 @@ UI = [
     cfg.BoolOpt(
         'enabled',
         default=False,
-        help='Whether there is a page for people at /ui/, which shows what the API is at each version; in `serve` '
-        'there is by default.',
+        help='Whether the web page at /ui/ is enabled, which shows the API at each version; enabled by default in '
+        '`serve`.',
     ),
 ]

@@ -49,4 +49,4 @@ class Client(ServerConnection):
         if self.token is None:
             self.transport.abort()
         else:
-            self.end('The proxy stops.')
+            self.end('The proxy is shutting down.')

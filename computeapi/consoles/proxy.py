@@ -122,8 +122,8 @@ class ConsoleProxy:
         try:
             answer = await self.answer(kind, client, request)
         except DatabaseTrouble as error:
-            LOG.warning('The database cannot be asked about a token: %s', error.reason)
-            answer = refusal(503, 'The database cannot be asked')
+            LOG.warning('The database is unavailable to check a token: %s', error.reason)
+            answer = refusal(503, 'The database is unavailable')
         except Exception:
             LOG.exception('A request for a console failed')
             answer = refusal(500, 'Something went wrong')
@@ -131,7 +131,7 @@ class ConsoleProxy:
         # Load balancers also request pages, as health checks.
         level = logging.DEBUG if status == 200 else logging.INFO
         # The request is not logged: clients may put the token into the path by mistake.
-        LOG.log(level, '%s at the door of %s, status: %d', client.address, kind, status)
+        LOG.log(level, '%s requested the %s console, status: %d', client.address, kind, status)
         return answer
 
     async def answer(self, kind: str, client: Client, request: Request) -> Response | None:
@@ -143,7 +143,7 @@ class ConsoleProxy:
         try:
             token = await self.asked(self.consoles.enter, token_of(request), kind)
         except ConsoleTokenNotFound:
-            return refusal(403, f'This is not the token of a console of type {kind}, or its time is over')
+            return refusal(403, f'This is not a token for a console of type {kind}, or it has expired')
         visited = [each.server_id for _, each in self.visitors()]
         if len(visited) >= self.options.max_connections:
             return refusal(503, 'Too many consoles are open')
@@ -158,7 +158,7 @@ class ConsoleProxy:
         """Connect the client and the console, until either side closes, or the proxy ends the connection."""
         token, began = client.token, time.monotonic()
         assert token is not None
-        LOG.info('%s is at the %s console of server %s', client.address, token.kind, token.server_id)
+        LOG.info('%s opened the %s console of server %s', client.address, token.kind, token.server_id)
         try:
             code, why = NORMAL, await self.converse(client, token)
         except (HypervisorError, NotSupported, DatabaseTrouble, OSError) as error:
@@ -166,7 +166,7 @@ class ConsoleProxy:
             code, why = FAILED, str(error)
         except Exception:
             LOG.exception('The %s console of server %s failed', token.kind, token.server_id)
-            code, why = FAILED, 'Something went wrong; the log tells more.'
+            code, why = FAILED, 'Something went wrong; see the log.'
         seconds = time.monotonic() - began
         LOG.info('%s left server %s after %d s: %s', client.address, token.server_id, seconds, why)
         await client.close(code, why.encode()[:LONGEST_REASON].decode(errors='ignore'))
@@ -189,9 +189,9 @@ class ConsoleProxy:
             try:
                 await self.look()
             except DatabaseTrouble as error:
-                LOG.warning('The database cannot be asked where servers are: %s', error.reason)
+                LOG.warning('The database is unavailable to check where servers are: %s', error.reason)
             except Exception:
-                LOG.exception('Nobody looks after those who are at consoles')
+                LOG.exception('The check of open consoles failed')
 
     async def look(self) -> None:
         visitors, heard = self.visitors(), dict[str, float]()
@@ -200,7 +200,7 @@ class ConsoleProxy:
             heard[token.hash] = max(client.heard, heard.get(token.hash, client.heard))
         for client, token in visitors:
             if heard[token.hash] + self.options.idle_timeout < time.monotonic():
-                client.end('Nobody typed anything.')
+                client.end('The console was idle for too long.')
         if visitors:
             there = await self.asked(
                 self.consoles.open_places, {(token.server_id, token.host) for _, token in visitors}
@@ -208,9 +208,9 @@ class ConsoleProxy:
             now = await self.asked(self.consoles.clock) if self.sessions_end else None
             for client, token in visitors:
                 if (token.server_id, token.host) not in there:
-                    client.end('The server does not run there any more.')
+                    client.end('The server is no longer running there.')
                 if now is not None and token.expires_at <= now:
-                    client.end('The time of the token is over.')
+                    client.end('The token has expired.')
 
 
 def refusal(status: int, reason: str) -> Response:
@@ -229,7 +229,7 @@ async def _keys(client: Client, writer: StreamWriter) -> str:
         client.heard = time.monotonic()
         writer.write(message if isinstance(message, bytes) else message.encode())
         await writer.drain()
-    return 'The client is gone.'
+    return 'The client has disconnected.'
 
 
 async def _output(reader: StreamReader, client: Client) -> str:
@@ -246,9 +246,9 @@ async def _first_of(*each: Awaitable[str]) -> str:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         return done.pop().result()
     except ConnectionClosed:
-        return 'The connection of the client broke.'
+        return 'The connection to the client was lost.'
     except OSError:
-        return 'The connection to the console broke.'
+        return 'The connection to the console was lost.'
     finally:
         for task in tasks:
             task.cancel()

@@ -1,4 +1,4 @@
-"""What was done to a server, as rows: the actions that were asked for, and the events of each."""
+"""The history of servers, as rows: the requested actions, and the events of each."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -36,9 +36,9 @@ SAME = EVENTS.select.where(
 
 
 def start(connection: sa.Connection, context: Context, server_id: str, action: str, now: datetime) -> int:
-    """Record that the caller asked for *action*; the id of the record.
+    """Record that the caller asked for *action*; returns the ID of the record.
 
-    One request may do several things to a server; the record is of the first.
+    One request may do several things to a server; only the first is recorded as an action.
     """
     request_id = context.request_id or f'task-{now.timestamp()}'
     if found := by_request(connection, server_id, request_id):
@@ -49,12 +49,12 @@ def start(connection: sa.Connection, context: Context, server_id: str, action: s
 def start_all(
     connection: sa.Connection, context: Context, server_ids: Sequence[str], action: str, now: datetime
 ) -> dict[str, int]:
-    """The same for servers to which the caller did nothing yet, for they are new; the ids by server."""
+    """The same for new servers, on which the caller has no action yet; returns the IDs by server."""
     facts = _beginning(context, context.request_id or f'task-{now.timestamp()}', action, now)
     if len(server_ids) == 1:
         return {server_ids[0]: ACTIONS.add(connection, server_id=server_ids[0], **facts)}
     connection.execute(insertion(actions), [{'server_id': server_id, **facts} for server_id in server_ids])
-    # MySQL tells no numbers of several rows.
+    # MySQL does not return the IDs of several inserted rows.
     numbers: dict[str, int] = {}
     for server_id, number in connection.execute(NUMBERS, {'servers': list(server_ids)}):
         numbers[server_id] = number
@@ -74,9 +74,10 @@ def finish(
     *,
     where: tuple[int, str | None] | None = None,
 ) -> None:
-    """With a message (Error) it did not come to its end. Nor does any event go on, if a worker died in it.
+    """A message (Error) means that the action has failed. Events that are still open, e.g. because a worker died, end
+    too.
 
-    where: an event, by its id, and the host where it happened, if that is told only now."""
+    where: the ID of an event and the host where it happened, if that is known only now."""
     values = {'finish_time': now, 'updated_at': now} | ({} if message is None else {'message': message})
     result = {'finish_time': now, 'result': message or 'Success', 'its_action': action_id}
     event_id, host = where or (None, None)
@@ -90,8 +91,8 @@ def finish(
 def start_event(
     connection: sa.Connection, action_id: int, event: str, host: str | None, now: datetime, *, new: bool = False
 ) -> tuple[int, bool]:
-    """Its id, and whether it is over already: one that was begun before a worker died or had to wait goes on. What
-    failed and is tried again is another event. new: there is none of that name, which is not asked."""
+    """The event's ID, and whether it has finished: an event that was begun before a worker died or had to wait is
+    continued. A retry after a failure is a new event. new: skip the look-up, because no event has that name."""
     if not new and (found := EVENTS.first(connection, SAME, {'its_action': action_id, 'its_event': event})):
         return found.id, found.finish_time is not None
     begun = {'action_id': action_id, 'event': event, 'host': host, 'start_time': now}
@@ -109,7 +110,7 @@ def finish_event(
     details: str | None = None,
     host: str | None = None,
 ) -> None:
-    """The host is where it happened, if that was not known when it began."""
+    """host: where the event happened, if that was not known when it began."""
     values: dict[str, Any] = {'finish_time': now, 'result': result, 'traceback': traceback, 'details': details}
     if host is not None:
         values['host'] = host
@@ -124,9 +125,9 @@ def page(
     since: datetime | None = None,
     before: datetime | None = None,
 ) -> list[ServerAction]:
-    """One page of the actions of a server, the newest first, of those that changed in a period.
+    """One page of a server's actions that were updated in a period, newest first.
 
-    The marker is the id of a request; Invalid for an unknown one.
+    The marker is a request ID; Invalid for an unknown one.
     """
     if page.marker is None and since is None and before is None:
         first = listing.beginning(OF_SERVER, NEWEST_FIRST, page.limit)
@@ -153,5 +154,5 @@ def by_request(connection: sa.Connection, server_id: str, request_id: str) -> Se
 
 
 def events_of(connection: sa.Connection, action_id: int) -> list[ServerActionEvent]:
-    """The events of an action, the newest first."""
+    """The events of an action, newest first."""
     return EVENTS.all(connection, EVENTS_OF, {ACTION.key: action_id})

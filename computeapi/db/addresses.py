@@ -1,4 +1,4 @@
-"""The fixed addresses of servers, as rows: what their network_info says, to be searched in."""
+"""The fixed addresses of servers, as rows: copied from their network_info for searching."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -16,13 +16,13 @@ FORGOTTEN = sa.delete(addresses).where(OF_SERVER)
 
 
 def held(server_id: str, network_info: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The rows of a server whose interfaces are these; see db.servers.Server."""
+    """The rows of a server with these interfaces; see db.servers.Server."""
     versions = {each['address']: each['version'] for entry in network_info for each in entry.get('addresses', ())}
     return [{'server_id': server_id, 'address': address, 'version': version} for address, version in versions.items()]
 
 
 def keep(connection: sa.Connection, server_id: str, network_info: Iterable[Mapping[str, Any]]) -> None:
-    """Let the rows of the server be those of these interfaces: most changes leave them as they are."""
+    """Update the server's rows to these interfaces, if they differ: most changes do not affect them."""
     rows = held(server_id, network_info)
     known = set(connection.scalars(KNOWN, {'server': server_id}))
     if known == {row['address'] for row in rows}:
@@ -34,8 +34,8 @@ def keep(connection: sa.Connection, server_id: str, network_info: Iterable[Mappi
 
 
 def match(dialect: str, version: int, pattern: str) -> sa.ColumnElement[bool]:
-    """Whether a server has an address of IP *version* that is matched by the pattern, which is_bounded."""
+    """Whether a server has an address of IP *version* that matches the pattern, which is_bounded must accept."""
     its = addresses.c.server_id == servers.c.uuid
-    # As a sum it is in no index: SQLite would look through all addresses of that version for each server.
+    # The sum keeps SQLite from using an index that would scan all addresses of that version for each server.
     of_version = addresses.c.version + 0 == version
     return sa.exists().where(its, of_version, patterns.matches(addresses.c.address, pattern, dialect))

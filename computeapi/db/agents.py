@@ -1,4 +1,4 @@
-"""The agents of hosts, as rows: each says now and then that it lives."""
+"""The agents of hosts, as rows: each sends heartbeats."""
 
 import sqlalchemy as sa
 
@@ -11,7 +11,7 @@ AGENTS = Rows(Agent, agents)
 
 
 def is_seen(connection: sa.Connection, agent: Agent) -> None:
-    """Write down what the agent of a host said, who may be another one than before."""
+    """Record the report of a host's agent, which may be another process than before."""
     upsert(connection, agents, [agent._asdict()])
 
 
@@ -20,5 +20,5 @@ def get(connection: sa.Connection, host: str) -> Agent | None:
 
 
 def select(connection: sa.Connection) -> list[Agent]:
-    """All of them, by host."""
+    """All agents, by host."""
     return AGENTS.all(connection, AGENTS.select.order_by(agents.c.host))

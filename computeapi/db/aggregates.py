@@ -1,4 +1,4 @@
-"""Groups of hosts that an administrator makes, as rows."""
+"""Host aggregates, as rows."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -29,7 +29,7 @@ MEMBERS = (
 
 
 def lock(connection: sa.Connection) -> None:
-    """Let nobody else change an aggregate that there is while the transaction lasts."""
+    """Lock all existing aggregates against changes until the transaction ends."""
     connection.execute(LOCKED)
 
 
@@ -50,7 +50,7 @@ def _with_hosts(connection: sa.Connection, found: list[Aggregate]) -> list[Aggre
 def metadata_by_host(
     connection: sa.Connection, hosts: Collection[str] | None = None
 ) -> dict[str, list[dict[str, str]]]:
-    """By host (of these, or of all) that is in any aggregate, the metadata of its aggregates, the oldest first."""
+    """By host (of these, or of all) that is in any aggregate, the metadata of its aggregates, oldest first."""
     statement, asked = (METADATA, {}) if hosts is None else (METADATA_OF_HOSTS, {'hosts': list(hosts)})
     found: dict[str, list[dict[str, str]]] = defaultdict(list)
     for host, metadata in connection.execute(statement, asked):
@@ -59,12 +59,12 @@ def metadata_by_host(
 
 
 def zone_of(metadata: Iterable[Mapping[str, str]]) -> str | None:
-    """The zone that the metadata of aggregates put their hosts in; the first that names one counts."""
+    """The availability zone from the metadata of a host's aggregates; the first one that names a zone counts."""
     return next((values[ZONE] for values in metadata if values.get(ZONE)), None)
 
 
 def zones(connection: sa.Connection, hosts: Collection[str] | None = None) -> dict[str, str]:
-    """By host (of these, or of all), the zone that an aggregate puts it in; hosts in none are left out."""
+    """By host (of these, or of all), the zone that an aggregate puts it in; hosts without one are left out."""
     named = {host: zone_of(metadata) for host, metadata in metadata_by_host(connection, hosts).items()}
     return {host: zone for host, zone in named.items() if zone}
 
@@ -75,7 +75,7 @@ def get(connection: sa.Connection, aggregate_id: int) -> Aggregate | None:
 
 
 def insert(connection: sa.Connection, values: Mapping[str, Any]) -> int:
-    """The id of the new row."""
+    """The ID of the new row."""
     return AGGREGATES.add(connection, **values)
 
 

@@ -1,7 +1,7 @@
-"""What servers hold of the hosts, as rows: where they run, and where they are on their way to.
+"""The resources that servers hold of hosts, as rows: of the host that each runs on, and of those that it is moving to.
 
-What is held of a host in all is counted on its hypervisor. Whoever changes what is held of it locks the hypervisor's
-row first, and then those of the server and the task.
+The totals of a host are kept on its hypervisor. To change what is held of a host, lock the hypervisor's row first, then
+those of the server and the task.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -16,7 +16,7 @@ from computeapi.db.tables.servers import servers
 
 
 class Amounts(NamedTuple):
-    """An amount of a host's resources; memory in MiB, disk in GiB."""
+    """Amounts of a host's resources; memory in MiB, disk in GiB."""
 
     vcpus: int = 0
     memory_mb: int = 0
@@ -31,15 +31,15 @@ USED = [hypervisors.c[f'used_{name}'] for name in Amounts._fields]
 
 
 def _sums(of: sa.ColumnElement[bool]) -> list[sa.ScalarSelect[int]]:
-    """What these allocations hold together."""
+    """The sums of these allocations."""
     return [sa.select(sa.func.coalesce(sa.func.sum(column), 0)).where(of).scalar_subquery() for column in HELD]
 
 
 MINE = (allocations.c.server_id == sa.bindparam('its_server')) & (allocations.c.host == sa.bindparam('its_host'))
 NAMED = hypervisors.alias()
 ITS_ID = sa.select(sa.func.min(NAMED.c.id)).where(NAMED.c.host == sa.bindparam('its_host')).scalar_subquery()
-# Found before and locked by its number: InnoDB would lock the entry of another index first, or not, as it chooses the
-# one or the other, and let those who did the one and those who did the other wait for each other.
+# The ID is looked up first and the row is locked by it: otherwise InnoDB would or would not lock the entry of another
+# index first, depending on the index that it chooses, and transactions of both kinds could deadlock.
 LOCKED = sa.select(*USED, *_sums(MINE)).where(hypervisors.c.id == ITS_ID).with_for_update()
 COUNTED = (
     sa.update(hypervisors)
@@ -51,8 +51,8 @@ SUMS = _sums(allocations.c.host == hypervisors.c.host)
 
 
 def lock(connection: sa.Connection, host: str, server_id: str) -> tuple[Amounts, Amounts] | None:
-    """What is used of the host, which others who change that wait for until the transaction ends, and what the server
-    holds of it, which nobody changes who does not work on the server; None: there is no such host."""
+    """The used amounts of the host, locked until the transaction ends, and what the server holds of it, which only the
+    worker with the server's task changes; None: there is no such host."""
     row = connection.execute(LOCKED, {'its_host': host, 'its_server': server_id}).first()
     if row is None:
         return None
@@ -61,12 +61,12 @@ def lock(connection: sa.Connection, host: str, server_id: str) -> tuple[Amounts,
 
 
 def lock_hosts(connection: sa.Connection, server_id: str, *which: sa.ColumnElement[bool]) -> None:
-    """The same of all hosts of which the server holds something, and of which *which* is so."""
+    """Lock all hosts of which the server holds something and to which *which* applies."""
     _lock(connection, hypervisors.c.host.in_(_hosts_of(server_id, *which)))
 
 
 def lock_host(connection: sa.Connection, host: str) -> None:
-    """The same of one host, whoever holds something of it: nobody can claim anything there meanwhile."""
+    """Lock one host, whoever holds something of it: nobody can claim anything there meanwhile."""
     _lock(connection, hypervisors.c.host == host)
 
 
@@ -75,7 +75,7 @@ def _hosts_of(server_id: str, *which: sa.ColumnElement[bool]) -> sa.Select[str]:
 
 
 def _lock(connection: sa.Connection, which: sa.ColumnElement[bool]) -> None:
-    """As `lock`, of those hypervisors, in the order of their numbers."""
+    """Like `lock`, for those hypervisors, in the order of their IDs."""
     found = connection.scalars(sa.select(hypervisors.c.id).where(which)).all()
     if found:
         wanted = sa.select(hypervisors.c.id).where(hypervisors.c.id.in_(found)).order_by(hypervisors.c.id)
@@ -88,7 +88,7 @@ def hosts_of(connection: sa.Connection, server_id: str) -> set[str]:
 
 
 def members(connection: sa.Connection, group_id: str, besides: str) -> dict[str, int]:
-    """By host, how many servers of the group, but for one, hold something of it."""
+    """By host, how many servers of the group other than *besides* hold something of it."""
     statement = (
         sa.select(allocations.c.host, sa.func.count())
         .join(servers, servers.c.uuid == allocations.c.server_id)
@@ -99,7 +99,7 @@ def members(connection: sa.Connection, group_id: str, besides: str) -> dict[str,
 
 
 def replace(connection: sa.Connection, server_id: str, host: str, before: Amounts, after: Amounts) -> None:
-    """Let the server hold just this of the host, which is locked, where it held something else, or nothing."""
+    """Set what the server holds of the host, which must be locked, to *after*; *before* is what it held until now."""
     row = {'server_id': server_id, 'host': host, **after._asdict()}
     upsert(connection, allocations, [row], Amounts._fields)
     _count(connection, host, after - before)
@@ -107,23 +107,23 @@ def replace(connection: sa.Connection, server_id: str, host: str, before: Amount
 
 
 def hold_for_ports(connection: sa.Connection, server_id: str, host: str, ports: Mapping[str, Any]) -> None:
-    """Let the ports of the server hold just this of what belongs to the host."""
+    """Set what the server's ports hold of the host's child providers."""
     connection.execute(sa.update(allocations).where(_mine(server_id, host)).values(ports=dict(ports) or None))
     note(connection, SERVER, [server_id])
 
 
 def held_for_ports(connection: sa.Connection, server_id: str, host: str | None) -> dict[str, Any]:
-    """What the ports of the server hold of what belongs to the host, by port."""
+    """What the server's ports hold of the host's child providers, by port."""
     held = sa.select(allocations.c.ports).where(allocations.c.server_id == server_id, allocations.c.host == host)
     return connection.scalar(held) or {}
 
 
 def leave_ports(connection: sa.Connection, server_id: str, port_ids: Collection[str]) -> None:
-    """Give back what these ports of the server hold, on whatever host."""
+    """Release what these ports of the server hold, on any host."""
     holding = sa.select(allocations.c.host, allocations.c.ports).where(
         allocations.c.server_id == server_id, allocations.c.ports.is_not(None)
     )
-    # Few have any, and nobody else's rows are to be locked.
+    # Few servers have any, and other rows must not be locked.
     if connection.execute(holding).first() is None:
         return
     for host, ports in connection.execute(holding.with_for_update()).all():
@@ -133,7 +133,7 @@ def leave_ports(connection: sa.Connection, server_id: str, port_ids: Collection[
 
 
 def resize(connection: sa.Connection, server_id: str, host: str, needs: Mapping[str, int]) -> None:
-    """Hold *needs* of a host from now on; for less than was held before."""
+    """Hold *needs* of a host from now on; only to reduce what is held."""
     locked = lock(connection, host, server_id)
     changed = connection.execute(sa.update(allocations).where(_mine(server_id, host)).values(**needs))
     if locked and changed.rowcount:
@@ -143,12 +143,12 @@ def resize(connection: sa.Connection, server_id: str, host: str, needs: Mapping[
 
 
 def release(connection: sa.Connection, server_id: str, *, keep: str | None = None) -> None:
-    """Give back what the server holds of every host but *keep*."""
+    """Release what the server holds of all hosts except *keep*."""
     _give_back(connection, server_id, *([] if keep is None else [allocations.c.host != keep]))
 
 
 def leave(connection: sa.Connection, server_id: str, hosts: Collection[str]) -> None:
-    """Give back what the server holds of these hosts."""
+    """Release what the server holds of these hosts."""
     _give_back(connection, server_id, allocations.c.host.in_(hosts))
 
 
@@ -164,7 +164,7 @@ def _give_back(connection: sa.Connection, server_id: str, *which: sa.ColumnEleme
     note(connection, SERVER, [server_id])
 
 
-# ------------------------------------------------------------------ the counts
+# ------------------------------------------------------------------ totals
 
 
 def _count(connection: sa.Connection, host: str, more: Amounts) -> None:
@@ -173,7 +173,7 @@ def _count(connection: sa.Connection, host: str, more: Amounts) -> None:
 
 
 def count(connection: sa.Connection, hosts: Iterable[str] | None = None) -> None:
-    """Count anew what is used of these hosts, or of all."""
+    """Recount the used amounts of these hosts, or of all."""
     statement = sa.update(hypervisors).values(dict(zip(USED, SUMS, strict=True)))
     if hosts is None:
         connection.execute(statement)
@@ -184,7 +184,7 @@ def count(connection: sa.Connection, hosts: Iterable[str] | None = None) -> None
 
 
 def miscounted(connection: sa.Connection, most: int) -> list[str]:
-    """The hosts of which something else is used than is counted."""
+    """The hosts whose totals differ from the sums of their allocations."""
     wrong = sa.or_(*(used != held for used, held in zip(USED, SUMS, strict=True)))
     return list(connection.scalars(sa.select(hypervisors.c.host).where(wrong).order_by(hypervisors.c.id).limit(most)))
 

@@ -1,9 +1,9 @@
-"""Servers that were deleted, out of the way of the others, and what nobody needs any more, removed for good.
+"""Moves deleted servers to an archive, and purges the archive and expired rows.
 
-A server in the archive is one row, a document with all rows that were its own. Tables of the same shape beside each, as
-other services have them, would have to be changed by every revision; and to purge is to delete one row.
+An archived server is one row, a document with all its rows. Shadow tables, as other services have them, would have to
+be changed with every revision; and purging a server is deleting one row.
 
-Everything goes in batches, each a transaction of its own, so that requests wait for none of them for long.
+Everything is done in batches, each in a transaction of its own, so that requests never wait for long.
 """
 
 from collections import Counter
@@ -36,7 +36,7 @@ from computeapi.db.tables.volume import volume_messages
 from computeapi.states import MigrationStatus
 
 OWN = (server_tags, block_devices, server_shares, console_tokens, migrations, server_actions)
-"""What hangs on a server; the events of its actions go with them."""
+"""The tables that belong to a server; the events of its actions are archived with them."""
 EVENT = server_action_events.columns.keys()
 EXPIRING = (
     tokens.c.expires_at,
@@ -45,18 +45,18 @@ EXPIRING = (
     processes.c.seen_at,
     idempotency_keys.c.expires_at,
 )
-"""Until when rows are of any use, or were."""
+"""The columns that say until when rows are, or were, of use."""
 
 Clear = Callable[[sa.Connection, datetime, int], Mapping[str, int]]
 
 
 def archive(store: Store, before: datetime, batch: int) -> dict[str, int]:
-    """Archive the servers that were deleted before that moment; how many rows of which table went."""
+    """Archive the servers that were deleted before that moment; returns the numbers of rows moved, by table."""
     return _repeated(store, _archive, before, batch)
 
 
 def purge(store: Store, before: datetime, batch: int) -> dict[str, int]:
-    """Remove what is archived of servers that were deleted before that moment, and what expired before it."""
+    """Remove archived servers that were deleted before that moment, and rows that expired before it."""
     counts = _repeated(store, _purge, before, batch)
     for column in EXPIRING:
         counts |= _repeated(store, _expire(column), min(before, utcnow()), batch)
@@ -64,7 +64,7 @@ def purge(store: Store, before: datetime, batch: int) -> dict[str, int]:
 
 
 def _repeated(store: Store, clear: Clear, before: datetime, batch: int) -> dict[str, int]:
-    """Clear batch by batch until there is nothing left."""
+    """Clear batch by batch until nothing is left."""
     counts: Counter[str] = Counter()
     while cleared := store.tell(clear, before, batch):
         counts.update(cleared)
@@ -96,10 +96,10 @@ def _archive(connection: sa.Connection, before: datetime, batch: int) -> Mapping
 
 
 def _archivable(before: datetime, batch: int) -> sa.Select[Any]:
-    """Some deleted servers that nobody has anything left to do with.
+    """Some deleted servers with no work left.
 
-    A host that was evacuated has still to learn that the machine is no longer its own. The newest server stays, for
-    SQLite would give its number again.
+    An evacuated host must still learn that it no longer owns the virtual machine. The newest server stays, because
+    SQLite would otherwise reuse its ID.
     """
     of_server = [table.c.server_id == servers.c.uuid for table in (tasks, allocations)]
     unknown = (migrations.c.migration_type == EVACUATION) & (migrations.c.status == MigrationStatus.DONE)
@@ -116,7 +116,7 @@ def _archivable(before: datetime, batch: int) -> sa.Select[Any]:
 
 
 def _events(connection: sa.Connection, ids: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
-    """The events of the actions of these servers, each with the server's id."""
+    """The events of these servers' actions, each with the server's ID."""
     of_action = server_actions.c.id == server_action_events.c.action_id
     query = sa.select(server_actions.c.server_id, *server_action_events.c).join(server_action_events, of_action)
     rows = connection.execute(query.where(server_actions.c.server_id.in_(ids))).mappings()
@@ -124,7 +124,7 @@ def _events(connection: sa.Connection, ids: Sequence[str]) -> list[tuple[str, di
 
 
 def _document(contents: Mapping[str, Any]) -> str:
-    # The names of tables and columns are a kind of text of their own.
+    # The names of tables and columns are a subclass of str.
     return orjson.dumps(contents, option=orjson.OPT_NON_STR_KEYS).decode()
 
 
@@ -133,19 +133,19 @@ def _purge(connection: sa.Connection, before: datetime, batch: int) -> Mapping[s
     ids = list(connection.scalars(old))
     if not ids:
         return {}
-    # No worker of those days can wake up any more.
+    # No worker from that time can still be running.
     connection.execute(sa.delete(fences).where(fences.c.server_id.in_(ids)))
     removed = connection.execute(sa.delete(archived_servers).where(archived_servers.c.uuid.in_(ids)))
     return {archived_servers.name: removed.rowcount}
 
 
 def _expire(column: sa.Column[datetime]) -> Clear:
-    """Remove rows of the column's table that are of no use since a moment."""
+    """Removes rows of the column's table that expired before a given moment."""
     table = column.table
     [key] = table.primary_key.columns
 
     def clear(connection: sa.Connection, before: datetime, batch: int) -> Mapping[str, int]:
-        # By primary key and in its order: MariaDB locks what it scans, and two deletions could lock each other out.
+        # By primary key, in order: MariaDB locks the rows that it scans, so two deletions could deadlock.
         keys = sorted(connection.scalars(sa.select(key).where(column < before).limit(batch)))
         if not keys:
             return {}

@@ -1,4 +1,4 @@
-"""What no task holds, as rows: looked for in the cloud as a whole."""
+"""Queries over the whole cloud for inconsistent rows that no task is working on."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -16,7 +16,7 @@ ALIVE = servers.c.deleted_at.is_(None)
 
 
 class StrayClaim(NamedTuple):
-    """A server's claim on a host; `alive`: whether the server is there."""
+    """A server's claim on a host; `alive`: whether the server exists."""
 
     server_id: str
     host: str
@@ -24,13 +24,13 @@ class StrayClaim(NamedTuple):
 
 
 def stuck(connection: sa.Connection, most: int) -> list[str]:
-    """Servers in a passing state that nobody brings to an end."""
+    """Servers with a task_state that no task will end."""
     there = sa.select(servers.c.uuid).where(ALIVE, servers.c.task_state.is_not(None), UNHELD)
     return list(connection.scalars(there.order_by(servers.c.id).limit(most)))
 
 
 def stray_claims(connection: sa.Connection, most: int) -> list[StrayClaim]:
-    """Claims on hosts that their servers are not on, nor can go back to."""
+    """Claims on hosts that their servers are neither on nor can return to."""
     returning = sa.exists().where(
         migrations.c.server_id == allocations.c.server_id,
         migrations.c.source_host == allocations.c.host,
@@ -48,19 +48,19 @@ def stray_claims(connection: sa.Connection, most: int) -> list[StrayClaim]:
 
 
 def ageless_tags(connection: sa.Connection, most: int) -> list[str]:
-    """Servers that have tags which do not tell how old they are."""
+    """Servers that have tags without a creation time."""
     found = sa.select(server_tags.c.server_id).where(server_tags.c.created_at.is_(None)).distinct()
     return list(connection.scalars(found.order_by(server_tags.c.server_id).limit(most)))
 
 
 def unheld(connection: sa.Connection, server_ids: Collection[str]) -> dict[str, bool]:
-    """Those of these servers that no task is about, and whether each is there; not those that never were."""
+    """Those of these servers that have no task, and whether each is alive; servers that never existed are left out."""
     known = sa.select(servers.c.uuid, servers.c.deleted_at).where(servers.c.uuid.in_(server_ids), UNHELD)
     return {server_id: deleted_at is None for server_id, deleted_at in connection.execute(known)}
 
 
 def known(connection: sa.Connection, server_ids: Collection[str]) -> set[str]:
-    """Those of these servers that are, or were."""
+    """Those of these servers that have a row, deleted or not."""
     return set(connection.scalars(sa.select(servers.c.uuid).where(servers.c.uuid.in_(server_ids))))
 
 
@@ -71,18 +71,18 @@ def going(connection: sa.Connection, server_ids: Collection[str]) -> set[str]:
 
 
 def deleted_since(connection: sa.Connection, moment: datetime, most: int) -> list[str]:
-    """The servers that went since then and are held by no task, the latest first."""
+    """The servers that were deleted since then and have no task, latest first."""
     gone = sa.select(servers.c.uuid).where(servers.c.deleted_at >= moment, UNHELD)
     return list(connection.scalars(gone.order_by(servers.c.deleted_at.desc()).limit(most)))
 
 
 def claims_of(connection: sa.Connection, server_ids: Collection[str]) -> set[tuple[str, str]]:
-    """The servers among these with the hosts that they have a claim on."""
+    """Pairs of these servers with the hosts that they have a claim on."""
     found = sa.select(allocations.c.server_id, allocations.c.host).where(allocations.c.server_id.in_(server_ids))
     return {(server_id, host) for server_id, host in connection.execute(found)}
 
 
 def is_unheld(connection: sa.Connection, server_id: str) -> bool:
-    """Whether no task is about the server, and none will be before the end of the transaction."""
+    """Whether the server has no task, and will have none before the transaction ends."""
     connection.execute(sa.select(servers.c.id).where(servers.c.uuid == server_id).with_for_update()).all()
     return connection.execute(sa.select(tasks.c.id).where(tasks.c.server_id == server_id).limit(1)).first() is None

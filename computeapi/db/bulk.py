@@ -1,4 +1,4 @@
-"""Whole tables, by their names: all rows read, none left, and many written at once."""
+"""Operations on whole tables by name: reading all rows, emptying, and bulk insertion."""
 
 import itertools
 from collections import defaultdict
@@ -19,21 +19,21 @@ DOCUMENTS = (list, dict)
 CHUNK = 2000
 FEW = 100
 LONG = 1000
-"""What fewer rows have in common, and longer texts, are passed beside the statement."""
+"""Values that fewer rows share, and longer texts, are passed as parameters, not as literals."""
 CACHE_KIB = 64 * 1024
 PART_KIB, SORTERS = 1024, 2
-"""As indexes are made: so much at a time is sorted by one of so many threads."""
+"""While indexes are created: the size of the part that is sorted at a time, and the number of sorting threads."""
 INDEXES = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
-"""Those that are not part of a table's definition."""
+"""Indexes that are not part of a table's definition."""
 FULL_INDEXES = f"{INDEXES} AND sql NOT LIKE '% WHERE %'"
-"""Not those of a part of their table: it is cheaper to keep few rows than to look for them among all."""
+"""Without partial indexes: it is cheaper to maintain them for few rows than to search all rows for those."""
 
 
 class Insertion(NamedTuple):
-    """Rows for the same columns of a table.
+    """Rows with values for the same columns of a table.
 
-    statement: of SQLite, for which `values` are what its driver takes, column by column: few lists are sent to another
-    process in less time than many rows.  None for others, for which they are the rows.
+    statement: for SQLite; `values` are then its parameters, column by column, because a few lists are sent to another
+    process faster than many rows.  None for other databases; `values` are then the rows.
     """
 
     table: str
@@ -42,7 +42,7 @@ class Insertion(NamedTuple):
 
 
 def insert(connection: sa.Connection, rows: Mapping[str, Sequence[Row]]) -> None:
-    """Write rows into several tables, those first that others refer to; what they take of quotas is counted."""
+    """Insert rows into several tables, referenced tables first; their use of quotas is counted."""
     gathered = Gathered()
     gathered.add(rows)
     write(connection, gathered.insertions(connection.dialect.name))
@@ -60,19 +60,19 @@ def write(connection: sa.Connection, insertions: Iterable[Insertion]) -> None:
 
 
 class Gathered:
-    """Rows of several tables, those together that have values for the same columns."""
+    """Rows of several tables, grouped by the columns that they have values for."""
 
     def __init__(self) -> None:
         self.values: dict[str, dict[tuple[str, ...], list[Values]]] = defaultdict(dict)
 
     def add(self, rows: Mapping[str, Sequence[Row]]) -> None:
         for table, some in rows.items():
-            # Most are like the one before.
+            # Most rows have the same columns as the one before.
             for names, alike in itertools.groupby(some, tuple):
                 self.values[table].setdefault(names, []).extend([tuple(row.values()) for row in alike])
 
     def insertions(self, dialect: str) -> list[Insertion]:
-        """What writes them into a database of this kind; needs no connection, and can be pickled."""
+        """The insertions for a database of this kind; needs no connection, and the result can be pickled."""
         groups = [(table, *group) for table in metadata.sorted_tables for group in self.values[table.name].items()]
         if dialect != 'sqlite':
             return [
@@ -84,14 +84,14 @@ class Gathered:
 
 
 def _of_sqlite(table: sa.Table, names: Sequence[str], rows: Sequence[Values], moments: 'Moments') -> Insertion:
-    """Past what SQLAlchemy does for each value, where that takes longer than to write it."""
+    """Bypasses SQLAlchemy's processing of each value, which takes longer than the insertion itself."""
     missing: dict[str, Any] = {
         each.name: each.default for each in table.columns if each.default is not None and each.name not in names
     }
     usual = [json(default.arg) if default.is_scalar else json(default.arg(None)) for default in missing.values()]
     columns = [_column(table.c[name], each, moments) for name, each in zip(names, zip(*rows, strict=True), strict=True)]
     columns += [[value] * len(rows) for value in usual]
-    # What stands in all rows, as half of what servers have, stands in the statement; the first one tells their number.
+    # Values that all rows share, half of a server's, become literals; the first column gives the number of rows.
     literals = [None, *map(_shared, columns[1:])]
     told = ', '.join(f'"{name}"' for name in (*names, *missing))
     wanted = ', '.join(literal or '?' for literal in literals)
@@ -101,7 +101,7 @@ def _of_sqlite(table: sa.Table, names: Sequence[str], rows: Sequence[Values], mo
 
 
 def _shared(values: Sequence[Any]) -> str | None:
-    """The value of all rows, as a literal; None if they have several, or it is better passed beside the statement."""
+    """The value that all rows share, as a literal; None if they differ, or it is better passed as a parameter."""
     value = values[0]
     if len(values) < FEW or values[-1] != value or values.count(value) != len(values):
         return None
@@ -116,11 +116,11 @@ def _shared(values: Sequence[Any]) -> str | None:
 
 
 def _column(column: sa.Column[Any], values: Sequence[Any], moments: 'Moments') -> Sequence[Any]:
-    """The values as SQLite keeps them: moments and documents as text."""
+    """The values as SQLite stores them: times and documents as text."""
     if isinstance(column.type, sa.DateTime):
         return [moments[value] for value in values]
     if isinstance(column.type, sa.JSON):
-        # Rows share what they have in common, such as flavors.
+        # Rows share objects such as flavors; each is encoded once.
         places = list(map(id, values))
         texts = {place: json(value) for place, value in dict(zip(places, values, strict=True)).items()}
         return [texts[place] for place in places]
@@ -128,7 +128,7 @@ def _column(column: sa.Column[Any], values: Sequence[Any], moments: 'Moments') -
 
 
 class Moments(dict[datetime | None, str | None]):
-    """Their texts, each made once: most rows are as old as the server that they belong to."""
+    """Caches the texts of times: most rows are as old as the server that they belong to."""
 
     def __missing__(self, moment: datetime | None) -> str | None:
         text = self[moment] = None if moment is None else moment.isoformat(' ', 'microseconds')
@@ -136,15 +136,16 @@ class Moments(dict[datetime | None, str | None]):
 
 
 def json(value: Any) -> Any:
-    """Lists and mappings as text; other values, which are no documents, as they are."""
+    """Lists and mappings as text; other values unchanged."""
     return orjson.dumps(value).decode() if isinstance(value, DOCUMENTS) else value
 
 
 @contextmanager
 def many(connection: sa.Connection) -> Iterator[None]:
-    """For so many rows that it is faster to sort them afterwards: SQLite gets room, and makes its indexes at the end.
+    """For so many rows that sorting afterwards is faster: SQLite gets a larger cache, and creates its indexes at the
+    end.
 
-    A transaction that fails has its indexes back, as all else.
+    A failed transaction restores the indexes with everything else.
     """
     if connection.dialect.name != 'sqlite':
         yield
@@ -154,7 +155,7 @@ def many(connection: sa.Connection) -> Iterator[None]:
     for name, _ in indexes:
         connection.exec_driver_sql(f'DROP INDEX "{name}"')
     yield
-    # Its threads sort what the cache has no room for; all else waits for the one that reads the table.
+    # The threads sort what exceeds the cache; everything else is done by the one that reads the table.
     _set(connection, cache_size=-PART_KIB, threads=SORTERS)
     for _, statement in indexes:
         connection.exec_driver_sql(statement)
@@ -162,20 +163,20 @@ def many(connection: sa.Connection) -> Iterator[None]:
 
 
 def _set(connection: sa.Connection, **pragmas: int) -> None:
-    """How SQLite goes on with what it does for this connection."""
+    """Set pragmas of SQLite for this connection."""
     for name, value in pragmas.items():
         connection.exec_driver_sql(f'PRAGMA {name}={value}')
 
 
 def go_on_counting(connection: sa.Connection) -> None:
-    """Let no table give a number that a written row brought with it: PostgreSQL counts apart from its rows."""
+    """Advance PostgreSQL's sequences beyond the IDs of inserted rows: they are independent of the rows."""
     if connection.dialect.name != 'postgresql':
         return
     for table in metadata.sorted_tables:
         if (key := table.autoincrement_column) is not None:
             greatest = sa.select(sa.func.max(key)).scalar_subquery()
             sequence = sa.func.pg_get_serial_sequence(table.name, key.name)
-            # Others may have been given greater ones that nobody sees yet.
+            # Uncommitted transactions may have been given greater IDs.
             beyond = sa.func.greatest(greatest, sa.func.nextval(sequence))
             connection.execute(sa.select(sa.func.setval(sequence, beyond)))
 
@@ -189,17 +190,17 @@ def rows_of(connection: sa.Connection, name: str, columns: Sequence[str] | None 
 
 
 def owner_of(name: str) -> str:
-    """The first column of a table's key: in one of tags, it is what they belong to."""
+    """The first column of a table's key: in a table of tags, the owner."""
     return str(next(iter(metadata.tables[name].primary_key)).name)
 
 
 def is_required(name: str, column: str) -> bool:
-    """Whether each row of the table has a value there."""
+    """Whether the column is NOT NULL."""
     return not metadata.tables[name].c[column].nullable
 
 
 def greatest(connection: sa.Connection, name: str) -> int:
-    """The greatest number that a row of a table has that counts; 0 if it is empty."""
+    """The greatest ID in a table with integer keys; 0 if it is empty."""
     [key] = metadata.tables[name].primary_key
     return connection.scalar(sa.select(sa.func.max(key))) or 0
 
@@ -209,12 +210,12 @@ def count(connection: sa.Connection, name: str) -> int:
 
 
 def names(prefixes: tuple[str, ...] = ('',)) -> set[str]:
-    """Of the tables that are called so, or begin so."""
+    """The names of tables that start with one of these prefixes."""
     return {name for name in metadata.tables if name.startswith(prefixes)}
 
 
 def empty(connection: sa.Connection, tables: Collection[str]) -> None:
-    """Leave no row in these tables, those last that others refer to."""
+    """Delete all rows of these tables, referenced tables last."""
     for table in reversed(metadata.sorted_tables):
         if table.name in tables:
             connection.execute(sa.delete(table))

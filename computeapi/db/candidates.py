@@ -1,4 +1,4 @@
-"""The hosts that a new claim can go to, as far as the database can tell, those first that have most room."""
+"""The hosts that a new claim can go to, as far as the database can tell, those with the most room first."""
 
 import functools
 from collections.abc import Mapping, Sequence
@@ -13,15 +13,15 @@ from computeapi.db.tables.compute import ComputeNode, aggregate_hosts, aggregate
 
 VCPUS, MEMORY, DISK = 'vcpus', 'memory_mb', 'local_gb'
 SIZES = {VCPUS: hypervisors.c.used_vcpus, MEMORY: hypervisors.c.used_memory_mb, DISK: hypervisors.c.used_disk_gb}
-"""What hosts have, and what is used of it."""
+"""The size columns of hosts, and the used amount of each."""
 
 
 class Choice(NamedTuple):
-    """What is asked of hosts; the values are parameters of the statement.
+    """The conditions on hosts; their values are parameters of the statement.
 
-    up: the service is enabled, and was seen `since`.  zone: in the zone whose aggregates are `zone`, of all that put
-    hosts into a zone, `zones`; `unzoned`: or in none.  host, node, cell: of that name.  besides: none of these
-    `ignored`.  order: of which sizes those hosts come first that have most left.
+    up: the service is enabled, and was seen `since`.  zone: in the zone whose aggregates are `zone`, of `zones`, all
+    that put hosts into a zone; `unzoned`: hosts without a zone, too.  host, node, cell: of that name.  besides: none of
+    `ignored`.  order: the sizes by which hosts are sorted, most room left first.
     """
 
     up: bool = False
@@ -37,15 +37,15 @@ class Choice(NamedTuple):
 def page(
     connection: sa.Connection, choice: Choice, facts: Mapping[str, Any], first: int, most: int
 ) -> list[ComputeNode]:
-    """Some of them. facts: the values that are asked for, `needed_` and `ratio_` of each size, and the server that
-    wants it: where it holds something it is not asked whether there is room."""
+    """Some of them. facts: the parameters: the values of the conditions, `needed_` and `ratio_` of each size, and the
+    server; on hosts of which it already holds something, room is not checked."""
     rows = connection.execute(statement(choice), {**facts, 'first': first, 'most': most})
     return [record(row) for row in rows]
 
 
 @functools.cache
 def statement(choice: Choice) -> sa.Select[Any]:
-    """Made once for each choice: to make it costs more than to execute it."""
+    """Built once for each choice, because building it costs more than executing it."""
     holding = sa.select(allocations.c.host).where(allocations.c.server_id == sa.bindparam('server'))
     room = sa.and_(*(used + sa.bindparam(f'needed_{name}') <= _given(name) for name, used in SIZES.items()))
     order = [(_given(name) - SIZES[name]).desc() for name in choice.order]
@@ -58,7 +58,7 @@ def statement(choice: Choice) -> sa.Select[Any]:
 
 
 def _given(name: str) -> sa.ColumnElement[float]:
-    """How much of it may be given away."""
+    """The amount of it that may be allocated."""
     return hypervisors.c[name] * sa.bindparam(f'ratio_{name}', type_=sa.Double)
 
 
@@ -77,7 +77,7 @@ def _asked(choice: Choice) -> list[sa.ColumnElement[bool]]:
 
 
 def _in_zone(unzoned: bool) -> sa.ColumnElement[bool]:
-    """The oldest of the aggregates that put hosts into a zone counts."""
+    """The oldest of a host's aggregates with a zone counts."""
     mine = aggregate_hosts.c.host == hypervisors.c.host
     zoned = mine & aggregate_hosts.c.aggregate_id.in_(sa.bindparam('zones', expanding=True))
     oldest = sa.select(sa.func.min(aggregate_hosts.c.aggregate_id)).where(zoned).scalar_subquery()
@@ -86,13 +86,13 @@ def _in_zone(unzoned: bool) -> sa.ColumnElement[bool]:
 
 
 def zones(connection: sa.Connection) -> dict[int, str]:
-    """By the number of each aggregate that puts its hosts into a zone, which."""
+    """The zone of each aggregate that has one, by aggregate ID."""
     known = connection.execute(sa.select(aggregates.c.id, aggregates.c.metadata))
     return {number: metadata[ZONE] for number, metadata in known if metadata.get(ZONE)}
 
 
 def cell_of(connection: sa.Connection, host: str) -> str | None:
-    """The cell of a host that is within reach, if it is in one."""
+    """The cell of a reachable host, if it is in one."""
     found: Sequence[str | None] = connection.scalars(
         SELECT.with_only_columns(hypervisors.c.cell).where(hypervisors.c.host == host).order_by(hypervisors.c.id)
     ).all()

@@ -42,7 +42,7 @@ POLICIES = Rows(PolicyFile, policies)
 
 
 class Limit(NamedTuple):
-    """What a project or (there is no such project) a domain may have of a registered resource."""
+    """The limit of a registered resource for a project or, if project_id is None, a domain."""
 
     id: str
     registered_limit_id: str
@@ -66,7 +66,7 @@ WHOLE_LIMITS = Rows(
 
 
 def find_limits(connection: sa.Connection, **values: Any) -> list[Limit]:
-    """The limits with these values of the record, in order."""
+    """The limits with these values in the record, in order."""
     query = (
         WHOLE_LIMITS.select.select_from(limits)
         .join(registered_limits, registered_limits.c.id == limits.c.registered_limit_id)
@@ -79,14 +79,14 @@ def find_limits(connection: sa.Connection, **values: Any) -> list[Limit]:
 
 
 def delete_belongings(connection: sa.Connection, owner_id: str) -> None:
-    """Delete the limits of a project, or of a domain and its projects, and the secrets that were left for them."""
+    """Delete the limits of a project, or of a domain and its projects, and the credentials stored for them."""
     inside = sa.select(projects.c.id).where(projects.c.domain_id == owner_id)
     for owner in (limits.c.owner_id, stored_credentials.c.project_id):
         connection.execute(sa.delete(owner.table).where(sa.or_(owner == owner_id, owner.in_(inside))))
 
 
 def endpoints_of_project(connection: sa.Connection, project_id: str) -> list[CatalogEndpoint]:
-    """The endpoints that were given to a project, one by one."""
+    """The endpoints that were associated with a project individually."""
     query = ENDPOINTS.select.join(project_endpoints, project_endpoints.c.endpoint_id == endpoints.c.id)
     return ENDPOINTS.all(connection, query.where(project_endpoints.c.project_id == project_id).order_by(endpoints.c.id))
 

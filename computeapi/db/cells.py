@@ -1,4 +1,4 @@
-"""The cells, which are parts of the cloud, as rows."""
+"""The cells of the cloud, as rows."""
 
 from collections import defaultdict
 from collections.abc import Collection
@@ -29,16 +29,16 @@ def every(connection: sa.Connection) -> list[Cell]:
 
 
 def out_of_reach(connection: sa.Connection) -> dict[str, str]:
-    """By compute host whose cell is down, that cell."""
+    """By compute host in a cell that is down, the name of the cell."""
     return {row.host: row.name for row in connection.execute(OUT_OF_REACH)}
 
 
 def register(connection: sa.Connection, names: Collection[str]) -> None:
-    """See that there are cells of these names."""
+    """Create the cells of these names that do not exist."""
     for name in sorted(set(names) - {cell.name for cell in every(connection)}):
         CELLS.insert(connection, uuid=chance.new_id(), name=name, down=False)
 
 
 def mark(connection: sa.Connection, name: str, *, down: bool) -> bool:
-    """Note whether a cell is down; whether there is one of that name."""
+    """Record whether a cell is down; returns whether it exists."""
     return connection.execute(sa.update(cells).where(cells.c.name == name).values(down=down)).rowcount == 1

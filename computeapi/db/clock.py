@@ -1,6 +1,6 @@
-"""The database's clock, by which all processes of a service agree what time it is.
+"""The database's clock, on which all processes of a service agree.
 
-A process that lives by its own could hold a worker for dead, or a host for down, because of a clock that is set wrong.
+With clocks of their own, a wrong setting could make processes take a live worker for dead, or a host for down.
 """
 
 import time
@@ -11,12 +11,12 @@ import sqlalchemy as sa
 
 from computeapi.clock import utcnow
 
-# How to ask a database for its time: naive UTC, to the microsecond.
+# The statements for a database's time: naive UTC, with microseconds.
 MOMENTS = {
     'postgresql': sa.text("SELECT clock_timestamp() AT TIME ZONE 'UTC'"),
     'mysql': sa.text('SELECT UTC_TIMESTAMP(6)'),
 }
-# An answer that took longer tells too little of when it was given.
+# A slower answer does not say precisely enough when it was given.
 LONGEST_ANSWER_SECONDS = 0.5
 ATTEMPTS = 3
 
@@ -24,8 +24,8 @@ ATTEMPTS = 3
 class DatabaseClock:
     """`clock()`: the database's time, naive UTC.
 
-    It is asked for now and then; in between it is counted on by a clock that nobody sets, and that goes on while the
-    process is stopped or the machine sleeps.
+    The database is asked periodically; in between the time is extrapolated with a clock that cannot be set, and that
+    keeps running while the process is stopped or the machine sleeps.
     """
 
     def __init__(self, ask: Callable[[], datetime], every_seconds: float = 10):
@@ -40,7 +40,7 @@ class DatabaseClock:
         return moment + timedelta(seconds=elapsed() - at)
 
     def look(self) -> tuple[datetime, float]:
-        """The database's time, and when it was that by `elapsed`."""
+        """The database's time, and the value of `elapsed` at that moment."""
         for _ in range(ATTEMPTS):
             asked = elapsed()
             moment, answered = self.ask(), elapsed()
@@ -50,13 +50,13 @@ class DatabaseClock:
 
 
 def elapsed() -> float:
-    """Seconds since the machine was started, those included in which it, or this process, stood still."""
+    """Seconds since boot, including the time for which the machine or this process was suspended."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, 'CLOCK_BOOTTIME') else time.monotonic()
 
 
 def clock_of(dialect: str, ask: Callable[[Callable[[sa.Connection], datetime]], datetime]) -> Callable[[], datetime]:
-    """The clock of a database that is asked like this. SQLite has none but that of the one machine on which all its
-    processes are."""
+    """The clock of a database that is queried with *ask*. SQLite's is that of the one machine on which all its
+    processes run."""
     statement = MOMENTS.get(dialect)
     if statement is None:
         return utcnow

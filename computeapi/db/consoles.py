@@ -1,4 +1,4 @@
-"""Tokens of consoles as rows. Only their hashes are kept: who reads the store cannot connect to a console."""
+"""Console tokens as rows. Only their hashes are stored: reading the database does not give access to consoles."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -22,7 +22,7 @@ def insert(connection: sa.Connection, token: ConsoleToken) -> None:
 
 
 def get(connection: sa.Connection, token_hash: str, now: datetime) -> ConsoleToken | None:
-    """The token, unless its time is over or its server is gone or elsewhere."""
+    """The token, unless it has expired or its server is deleted or on another host."""
     here = (servers.c.uuid == tokens.c.server_id) & (servers.c.host == tokens.c.host) & servers.c.deleted_at.is_(None)
     valid = (tokens.c.hash == token_hash) & (tokens.c.expires_at > now)
     return TOKENS.first(connection, TOKENS.select.join(servers, here).where(valid))
@@ -33,5 +33,5 @@ def delete_expired(connection: sa.Connection, server_id: str, now: datetime) -> 
 
 
 def places(connection: sa.Connection, server_ids: Collection[str]) -> list[tuple[str, str | None, str]]:
-    """Where those of the servers are that there still are: the UUID, the host and the vm_state of each."""
+    """UUID, host and vm_state of those of the servers that still exist."""
     return [(uuid, host, vm_state) for uuid, host, vm_state in PLACES.find(connection, server_ids)]

@@ -1,4 +1,4 @@
-"""All that an SQLite database has, copied into memory and put back."""
+"""Copies all of an SQLite database into memory, and restores it."""
 
 import sqlite3
 
@@ -7,15 +7,15 @@ import sqlalchemy as sa
 from computeapi.db.engine import Store
 from computeapi.errors import NotSupported
 
-# How long to wait, in seconds, before another look whether who writes has come to an end.
+# The interval, in seconds, at which a restore retries while somebody writes.
 LOOK_AGAIN_SECONDS = 0.002
 
 
 class Copy:
-    """What was in a database at one moment."""
+    """The contents of a database at one moment."""
 
     def __init__(self) -> None:
-        # It is closed when nobody holds the copy any more.
+        # Closed when the copy is no longer referenced.
         self.pages = sqlite3.connect(':memory:', check_same_thread=False)
 
     def __del__(self) -> None:
@@ -23,7 +23,7 @@ class Copy:
 
 
 def copy_of(store: Store) -> Copy:
-    """What the store has now; NotSupported where that is not a file of SQLite."""
+    """A copy of the store as it is now; NotSupported if it is not an SQLite file."""
     copy = Copy()
     with store.read() as connection:
         driver_of(connection).backup(copy.pages)
@@ -31,13 +31,13 @@ def copy_of(store: Store) -> Copy:
 
 
 def put_back(store: Store, copy: Copy) -> None:
-    """Let the store have what it had then, whole or not at all; who reads meanwhile sees the one or the other."""
+    """Restore the store to the copy, all or nothing; concurrent readers see one state or the other."""
     with store.engine.connect() as connection:
         copy.pages.backup(driver_of(connection), sleep=LOOK_AGAIN_SECONDS)
 
 
 def driver_of(connection: sa.Connection) -> sqlite3.Connection:
-    """What the connection is to SQLite's own module; NotSupported where it is none of SQLite."""
+    """The connection of the sqlite3 module; NotSupported if it is another database."""
     driver = connection.connection.dbapi_connection
     if not isinstance(driver, sqlite3.Connection):
         raise NotSupported('a database that is not SQLite')

@@ -1,6 +1,6 @@
-"""What is counted of the whole cloud for its operators: servers and hosts by state, and the use of quotas.
+"""Statistics of the whole cloud for operators: servers and hosts by state, and the use of quotas.
 
-To count a million servers takes a walk along an index, so it is done now and then, by one process for all, and kept.
+Counting a million servers scans an index, so one process does it periodically for all, and stores the result.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from computeapi.db.walks import hinted
 
 COUNTS = Rows(CloudCount, counts)
 CLOUD = 'cloud'
-"""The name of the one row that there is."""
+"""The key of the only row."""
 SERVERS_BY_STATE = hinted(
     sa.select(servers.c.vm_state, sa.func.count()).where(servers.c.deleted_at.is_(None)).group_by(servers.c.vm_state),
     BY['vm_state'],
@@ -27,18 +27,18 @@ SERVERS_BY_STATE = hinted(
 
 
 def get(connection: sa.Connection) -> CloudCount | None:
-    """What was counted last; None where nobody ever did."""
+    """The latest statistics; None if there are none yet."""
     return COUNTS.find(connection, name=CLOUD)
 
 
 def begin(connection: sa.Connection, now: datetime) -> None:
-    """Make the row, unless there is one; in a transaction of its own, for InnoDB lets those that looked for the row
-    together lock each other out when they change it."""
+    """Create the row, unless it exists. Use a transaction of its own: InnoDB lets transactions that looked for the
+    missing row together deadlock when they change it."""
     make_sure(connection, counts, {'name': CLOUD, 'contents': None, 'counted_at': None, 'due_at': now})
 
 
 def take_turn(connection: sa.Connection, now: datetime, next_turn: datetime) -> bool:
-    """Whether it is time to count and nobody else does; nobody else will before the next turn."""
+    """Whether it is time to count and nobody else is doing so; nobody else will before the next turn."""
     due = sa.update(counts).where(counts.c.name == CLOUD, counts.c.due_at <= now)
     return connection.execute(due.values(due_at=next_turn)).rowcount == 1
 
@@ -48,12 +48,12 @@ def put(connection: sa.Connection, contents: Mapping[str, Any], now: datetime) -
 
 
 def servers_by_state(connection: sa.Connection) -> dict[str, int]:
-    """How many servers there are of each vm_state, but for those that are deleted."""
+    """The number of servers by vm_state, without deleted ones."""
     return _pairs(connection, SERVERS_BY_STATE)
 
 
 def hosts_by_state(connection: sa.Connection, since: datetime) -> dict[str, int]:
-    """How many compute hosts are disabled, up (they gave a sign of life since that moment) and down."""
+    """How many compute hosts are disabled, up (seen since that moment) and down."""
     living = up(sa.bindparam('since', since))
     state = sa.case((services.c.disabled, 'disabled'), (living, 'up'), else_='down')
     hosts = sa.select(state.label('state')).where(RUNS_SERVERS).subquery()
@@ -62,10 +62,10 @@ def hosts_by_state(connection: sa.Connection, since: datetime) -> dict[str, int]
 
 
 def quotas_by_resource(connection: sa.Connection, limits: Mapping[str, int], full: float) -> dict[str, dict[str, int]]:
-    """By what is counted, {resource: number}: how much all projects use (`used`), how many use any (`projects`), and
-    how many use that part of their quota or more, from 0 to 1 (`full`).
+    """By statistic, {resource: number}: the total use (`used`), the number of projects with any use (`projects`), and
+    of those that use at least this part, from 0 to 1, of their quota (`full`).
 
-    limits: of projects that have none of their own; below 0: without bound."""
+    limits: of projects without limits of their own; below 0: unlimited."""
     use = quota_usages.c
     used = sa.select(use.holder_id, use.resource, sa.func.sum(use.amount).label('used')).where(
         use.resource.in_(COUNTED)
@@ -88,7 +88,7 @@ def quotas_by_resource(connection: sa.Connection, limits: Mapping[str, int], ful
 
 
 def processes_by_binary(connection: sa.Connection, since: datetime) -> dict[str, int]:
-    """How many processes of this service said since that moment that they live."""
+    """The number of this service's processes with a heartbeat since that moment, by binary."""
     living = sa.select(processes.c.binary, sa.func.count()).where(processes.c.seen_at >= since)
     return _pairs(connection, living.group_by(processes.c.binary))
 

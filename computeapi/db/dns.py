@@ -1,4 +1,4 @@
-"""Domains and the names in them that stand for addresses."""
+"""DNS domains, and the names in them that stand for addresses."""
 
 import sqlalchemy as sa
 
@@ -14,7 +14,7 @@ def _visible_domains(context: Context) -> Clause:
 
 
 def domains(work: Work, *, lock: bool = False, **values: str) -> list[Document]:
-    """Those that the caller may use, by name; with `lock`, nobody else changes what is in them."""
+    """The domains that the caller may use, by name; *lock* keeps others from changing their entries."""
     statement = sa.select(dns_domains).where(_visible_domains(work.context)).filter_by(**values)
     return _found(work, statement.order_by(dns_domains.c.domain), lock)
 
@@ -28,7 +28,7 @@ def delete_domain(work: Work, domain: str) -> None:
 
 
 def entries(work: Work, **values: str) -> list[Document]:
-    """The caller's, by name; all for an administrator."""
+    """The caller's entries, by name; all for an administrator."""
     statement = sa.select(dns_entries).where(own_rows(dns_entries, work.context)).filter_by(**values)
     return _found(work, statement.order_by(dns_entries.c.name))
 

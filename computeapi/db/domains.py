@@ -1,4 +1,4 @@
-"""The virtual machines of the simulated hypervisor, one for a server on a host, and which hosts are off."""
+"""The virtual machines of the simulated hypervisor, one for each server on a host, and the hosts that are off."""
 
 from datetime import datetime
 
@@ -17,13 +17,13 @@ SEEN = sa.update(fences).where(
 
 
 def all_places(connection: sa.Connection) -> list[tuple[str, str]]:
-    """The server and the host of each."""
+    """The server and the host of each virtual machine."""
     found = sa.select(domains.c.server_id, domains.c.host).order_by(domains.c.server_id, domains.c.host)
     return [(server_id, host) for server_id, host in connection.execute(found)]
 
 
 def lets_pass(connection: sa.Connection, server_id: str, token: int) -> bool:
-    """Whether no claim on the server has been seen that is newer; none that is older is let pass from now on."""
+    """Checks a fencing token: whether no newer claim on the server was seen. From then on, older ones fail."""
     claim = {'server_id': server_id, 'token': token}
     if token == 1 and make_sure(connection, fences, claim):
         return True
@@ -35,5 +35,5 @@ def lets_pass(connection: sa.Connection, server_id: str, token: int) -> bool:
 
 
 def note_off(connection: sa.Connection, host: str, since: datetime) -> None:
-    """Write down that the host is off."""
+    """Record that the host is off."""
     upsert(connection, hosts_off, [{'host': host, 'since': since}])

@@ -1,8 +1,8 @@
-"""One door to the database: `read()` for look-ups, `write()` for changes.
+"""The only access to the database: `read()` for queries, `write()` for changes.
 
-SQLite takes its write lock when a transaction begins, not when it first writes,
-so two writers queue instead of failing half way. What goes into a statement may be secret: errors do not show it.
-What comes out of a door is DatabaseTrouble when the database is the reason: it is away, full, locked, or slow.
+SQLite takes its write lock when a transaction begins, not at its first write, so two writers queue instead of failing
+halfway. The parameters of statements may be secret, so errors do not show them. If the database is unreachable, full,
+locked or slow, `read()` and `write()` raise DatabaseTrouble.
 """
 
 import copy
@@ -30,7 +30,7 @@ MOST_KEPT = 5
 LARGE_PAGE = 16 * 1024
 
 Transaction = Callable[[sa.Connection], AbstractContextManager[object]]
-"""Makes what happens in a block one change, or none."""
+"""Makes a transaction of a block."""
 
 P = ParamSpec('P')
 T = TypeVar('T')
@@ -38,7 +38,7 @@ M = TypeVar('M', bound=Callable[..., Any])
 
 
 class Connections(NamedTuple):
-    """How many connections a process has to its database. kept: how many it does not close again."""
+    """The connections of a process to its database. kept: how many it keeps open."""
 
     in_use: int
     idle: int
@@ -48,10 +48,10 @@ class Connections(NamedTuple):
 class Store:
     """The database behind an SQLAlchemy URL (sqlite, postgresql+psycopg, mysql+pymysql).
 
-    durable=False gives up crash safety on SQLite for speed; for stores that are thrown away.
-    alone=True: nobody else has the database open, and nothing is read while it is written, so that SQLite writes what
-    is new once, and not to its log first.
-    mirrored: what changes is written down for Placement; see db/placement_changes.py.
+    durable=False trades crash safety for speed on SQLite; for stores that are thrown away.
+    alone=True: nobody else has the database open, and nothing is read while it is being written, so that SQLite writes
+    new data once instead of to a log first.
+    mirrored: changes are recorded for Placement; see db/placement_changes.py.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Store:
         mirrored: bool = False,
     ):
         self.url = sa.make_url(url)
-        # Set when something was written down for Placement.
+        # Set when a change was recorded for Placement.
         self.noted = threading.Event() if mirrored else None
         self.dialect = self.url.get_backend_name()
         self.watch = Watch()
@@ -79,20 +79,20 @@ class Store:
         self.clock = clock_of(self.dialect, self.ask)
         self.check: Callable[[sa.Connection], None] = lambda connection: None
         self.transaction: Transaction = sa.Connection.begin
-        # Whether somebody is told of each change in a transaction, and not only of what it ends with.
+        # Whether somebody follows each change within a transaction, not only its final result.
         self.followed: Callable[[], bool] = lambda: False
-        # What to call after each change, by whoever wants to hear of them for a while.
+        # Called after each change, for temporary listeners.
         self.told_of_changes: list[Callable[[], None]] = []
 
     def checked(self, check: Callable[[sa.Connection], None]) -> Self:
-        """The same store, each change of which is lost unless *check*, asked last in its transaction, lets it pass."""
+        """The same store, where *check*, called at the end of each transaction, can abort it with an error."""
         store = copy.copy(self)
         store.check = check
         return store
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
-        """A connection to look things up with; one consistent view on SQLite."""
+        """A connection for queries; a consistent snapshot on SQLite."""
         with self.watch.watching(), self.views.view() as connection:
             yield connection
 
@@ -114,8 +114,8 @@ class Store:
 
     @contextmanager
     def rebuild(self) -> Iterator[sa.Connection]:
-        """As `write`, to change tables: SQLite, which makes a table anew and drops the old one, would delete what
-        refers to it as if its rows had gone. It may take any time."""
+        """Like `write`, for changes of tables, without time limits: SQLite, which recreates a table and drops the old
+        one, would otherwise delete rows that refer to it as if its rows had been deleted."""
         with (
             self.watch.watching(),
             self._patient() as engine,
@@ -128,12 +128,12 @@ class Store:
                 raise errors.DatabaseTrouble('Rows would refer to others that are not there.')
 
     def ask(self, query: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **facts: P.kwargs) -> T:
-        """One look-up: what the query, a function of db/, finds."""
+        """Run one query, a function of db/, and return its result."""
         with self.read() as connection:
             return query(connection, *args, **facts)
 
     def tell(self, change: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **facts: P.kwargs) -> T:
-        """One change in a transaction of its own, made again when it was in the way of others."""
+        """Make one change in a transaction of its own, which is retried after a deadlock."""
 
         def act() -> T:
             with self.write() as connection:
@@ -142,17 +142,17 @@ class Store:
         return self.repeat(act)
 
     def repeat(self, act: Callable[[], T]) -> T:
-        """What the act answers, which is one transaction, and is made again when that was in the way of others."""
+        """Run *act*, which must be one transaction, and retry it after a deadlock."""
         for attempt in range(1, MOST_TRIES):
             with suppress(errors.Deadlock):
                 return act()
-            # Whoever was in the way is at it for a moment.
+            # The other transaction ends in a moment.
             time.sleep(attempt * PAUSE_SECONDS)
         return act()
 
     @contextmanager
     def _patient(self) -> Iterator[sa.Engine]:
-        """Connections that have no limits of time."""
+        """An engine without time limits."""
         if self.dialect == 'sqlite':
             yield self.writer
             return
@@ -174,7 +174,7 @@ class Store:
 
 
 def repeated(method: M) -> M:
-    """A method that is one transaction in its object's store, which is made again when it was in the way of others."""
+    """Decorates a method that is one transaction in its object's store, which is retried after a deadlock."""
 
     @functools.wraps(method)
     def act(self: Any, *args: Any, **facts: Any) -> Any:
@@ -185,7 +185,7 @@ def repeated(method: M) -> M:
 
 @contextmanager
 def conflicts(problem: str) -> Iterator[None]:
-    """What the database refuses, such as a duplicate, is a Conflict with this message."""
+    """Turns an IntegrityError, such as a duplicate, into a Conflict with this message."""
     try:
         yield
     except sa.exc.IntegrityError:
@@ -194,7 +194,7 @@ def conflicts(problem: str) -> Iterator[None]:
 
 @contextmanager
 def _unbound(connection: sa.Connection) -> Iterator[None]:
-    """Let SQLite look at no foreign keys; it can be told so only between two transactions."""
+    """Disable the foreign keys of SQLite, which is possible only between transactions."""
     driver: Any = connection.connection.dbapi_connection
     sqlite = connection.dialect.name == 'sqlite'
     if sqlite:
@@ -207,7 +207,7 @@ def _unbound(connection: sa.Connection) -> Iterator[None]:
 
 
 def store_of(conf: cfg.ConfigOpts, **more: Any) -> Store:
-    """The database that the configuration names; *more*: as Store takes it.  cfg.Error for a URL of none."""
+    """The database in the configuration; *more*: arguments of Store.  cfg.Error for an invalid URL."""
     options = conf.database
     patience = Patience(options.statement_timeout, options.lock_timeout, options.connect_timeout)
     usual = {'pool_size': options.max_pool_size, 'patience': patience, 'mirrored': conf.placement.enabled}
@@ -218,7 +218,7 @@ def store_of(conf: cfg.ConfigOpts, **more: Any) -> Store:
 
 
 def _read_quickly_from_postgresql(engine: sa.Engine) -> None:
-    """Let the driver do no more in Python than it must: JSON is for us to read, and columns are described in vain."""
+    """Minimizes the driver's work in Python: JSON is decoded elsewhere, and most column descriptions are never used."""
     import psycopg
     from psycopg.types.string import TextLoader
 
@@ -236,8 +236,7 @@ def _read_quickly_from_postgresql(engine: sa.Engine) -> None:
 
 
 class Description(Sequence[Any]):
-    """The columns of a result, made when somebody looks at them: of a statement that it knows, SQLAlchemy wants to know
-    only that there are some."""
+    """The columns of a result, computed on demand: for a cached statement, SQLAlchemy only checks for any."""
 
     def __init__(self, describe: Callable[[], Sequence[Any]]):
         self.describe = describe
@@ -260,7 +259,7 @@ def _server_engine(url: sa.URL, pool_size: int, limits: Patience) -> sa.Engine:
         hide_parameters=True,
         isolation_level='READ COMMITTED',
         pool_size=pool_size,
-        # The connection that was used last has in its memory what is asked again.
+        # The most recently used connection has the server's caches for repeated queries.
         pool_use_lifo=True,
         max_overflow=20,
         pool_recycle=3600,
@@ -279,23 +278,23 @@ def _server_engine(url: sa.URL, pool_size: int, limits: Patience) -> sa.Engine:
 def _views(engine: sa.Engine) -> Views:
     if engine.dialect.name == 'sqlite':
         return SteadyViews(engine, MOST_KEPT if isinstance(engine.pool, sa.QueuePool) else 0)
-    # Where each statement sees what is committed, a transaction around look-ups is two more ways to the server.
+    # With READ COMMITTED each statement sees the latest commits anyway; a transaction would cost two more round trips.
     return Views(engine.execution_options(isolation_level='AUTOCOMMIT'), MOST_KEPT, patience.is_there)
 
 
 class HintingCompiler(SQLiteCompiler):
-    """Writes hints after the names of tables, such as INDEXED BY, which SQLAlchemy does for other databases alone."""
+    """Writes hints such as INDEXED BY after table names, which SQLAlchemy does only for other databases."""
 
     def get_from_hint_text(self, table: sa.FromClause, text: str | None) -> str | None:
         return text
 
 
 class QuickJSON(sa.JSON):
-    """Reads a text by one function, where SQLAlchemy or drivers have more: a page of servers is hundreds of texts."""
+    """Decodes JSON text with a single function call instead of several: a page of servers has hundreds of texts."""
 
     def result_processor(self, dialect: sa.Dialect, coltype: object) -> Callable[[Any], Any]:
         read = orjson.loads
-        # A lone number, which SQLite keeps as one, is read already.
+        # A bare number, which SQLite stores as such, is decoded already.
         return lambda kept: read(kept) if isinstance(kept, str) else kept
 
 
@@ -318,10 +317,10 @@ def _sqlite_engine(url: sa.URL, pool_size: int, limits: Patience, *, durable: bo
 
     @sa.event.listens_for(engine, 'connect')
     def configure(connection: Any, record: Any) -> None:
-        # The driver must not open transactions by itself: who reads or writes does.
+        # The driver must not open transactions by itself: `read` and `write` do.
         connection.isolation_level = None
         for pragma in (
-            # Of a new database. With large pages it takes less to write thousands of servers, and more to change one.
+            # For a new database. Large pages make thousands of new servers cheaper, and a change more expensive.
             *([f'page_size={LARGE_PAGE}'] if alone else []),
             f'journal_mode={"DELETE" if alone else "WAL"}',
             f'synchronous={"FULL" if durable else "OFF"}',
@@ -334,7 +333,7 @@ def _sqlite_engine(url: sa.URL, pool_size: int, limits: Patience, *, durable: bo
 
 
 def _sqlite_writer(engine: sa.Engine) -> sa.Engine:
-    """The same connections, for transactions that change something. Who only reads pays for no event."""
+    """The same connections, for transactions with changes. Pure readers do not pay for the event."""
     writer = engine.execution_options()
 
     @sa.event.listens_for(writer, 'begin')

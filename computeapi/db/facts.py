@@ -1,4 +1,4 @@
-"""Things as dicts of facts: the columns of a row, and what belongs to it in tables of its own."""
+"""Resources as dicts: the columns of a row, and what belongs to it in other tables."""
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,11 +16,11 @@ Facts = dict[str, Any]
 
 
 CALLER, THING = 'caller', 'thing'
-"""The parameters of statements that are the caller's project, and the id of what is looked for."""
+"""The statement parameters for the caller's project and for the ID of the resource."""
 
 
 def caller(context: Context) -> sa.BindParameter[str]:
-    """The caller's project, which a statement that was made for another caller can be given anew."""
+    """A parameter for the caller's project, so that a cached statement can be executed for another caller."""
     return sa.bindparam(CALLER, context.project_id or '')
 
 
@@ -30,13 +30,13 @@ def owned(table: sa.Table, context: Context) -> Clause:
 
 
 class FactTable:
-    """One kind of thing, of which a caller sees what is `visible` to it; who names another gets `missing`. Of a caller
-    `visible` asks no more than the project and whether it is an administrator.
+    """One kind of resource, of which a caller sees what `visible` allows; any other ID raises `missing`. `visible` may
+    depend only on the caller's project and on whether it is an administrator.
 
-    Beside its columns a thing has the facts that `source` joins (`joined`: their columns), its `pairs` (see
-    computeapi.db.pairs) and `tags`, and what other functions find by the ids of the things (`found`). A list is of
-    everything in one query, and one more for all pairs and tags. `order` is that of what is not paged, `sorts` what
-    pages can be sorted by; a marker that is not there is `missing`, too, or invalid in the words of `unknown`.
+    Besides its columns a resource has the columns that `source` joins (`joined`), its `pairs` (see computeapi.db.pairs)
+    and `tags`, and whatever other functions find by the IDs of the resources (`found`). A list takes one query, and one
+    more for all pairs and tags. `order` is the order without paging, `sorts` are the columns by which pages can be
+    sorted; an unknown marker also raises `missing`, or Invalid with the message `unknown`.
     """
 
     def __init__(
@@ -70,13 +70,13 @@ class FactTable:
         return self.table.c.id.in_(set(ids))
 
     def listed(self, context: Context, filters: Mapping[str, Any] | None, all_projects: bool) -> list[Clause]:
-        """What a list shows; an administrator sees all projects if it asks for them. Some things belong to none."""
+        """The conditions of a list; administrators see all projects on request. Some resources have no project."""
         everything = all_projects or 'project_id' not in self.table.c
         mine = self.visible(context) if everything else owned(self.table, context)
         return [mine, *self.matches(filters or {})]
 
     def matches(self, filters: Mapping[str, Any]) -> list[Clause]:
-        """One clause for each filter: a column, by its value or several; pairs, as a mapping."""
+        """One clause per filter: for a column, one value or several; for pairs, a mapping."""
         return [self._match(name, value) for name, value in filters.items()]
 
     def _match(self, name: str, value: Any) -> Clause:
@@ -90,7 +90,7 @@ class FactTable:
         return self._load(connection, self.statement.where(*where).order_by(*self.order))
 
     def get(self, connection: sa.Connection, context: Context, thing_id: str, *, lock: bool = False) -> Facts:
-        """What the caller sees under this id; with `lock`, nobody else changes it in this transaction."""
+        """The resource with this ID, if the caller may see it; `lock` locks it for this transaction."""
         if lock:
             self.lock(connection, thing_id)
         parameters = {CALLER: context.project_id or '', THING: thing_id}
@@ -98,9 +98,9 @@ class FactTable:
             return found
         raise self.missing(id=thing_id)
 
-    @functools.cache  # noqa: B019  There are as many tables of facts as there are kinds of things.
+    @functools.cache  # noqa: B019  There is one FactTable per kind of resource.
     def _finding(self, is_admin: bool) -> sa.Select[Any]:
-        """The statement of `get`: to make it costs more than to execute it."""
+        """The statement of `get`, cached because building it costs more than executing it."""
         mine = (self.table.c.id == sa.bindparam(THING), self.visible(Context(is_admin=is_admin)))
         return self.statement.where(*mine).order_by(*self.order)
 
@@ -113,7 +113,7 @@ class FactTable:
         page: Page,
         offset: int | None = None,
     ) -> list[Facts]:
-        """As `select`, sorted; an error for a marker that the caller does not see."""
+        """Like `select`, sorted; raises an error for a marker that the caller cannot see."""
         order = listing.sorted_by(sort, self.sort_keys, self.table.c.id)
         marked = [self.among([page.marker or '']), self.visible(context)]
         statement = listing.paged(
@@ -131,14 +131,14 @@ class FactTable:
         return [{**row, **{name: found[row['id']] for name, found in parts.items()}} for row in rows]
 
     def count(self, connection: sa.Connection, *where: Clause) -> tuple[int, int]:
-        """How many there are, and their size in all."""
+        """The number of resources, and their total size."""
         size = sa.func.coalesce(sa.func.sum(self.table.c.size), 0)
         statement = sa.select(sa.func.count(), size).select_from(self.source).where(*where)
         number, total = connection.execute(statement).one()
         return number, int(total)
 
     def lock(self, connection: sa.Connection, thing_id: str) -> None:
-        """Keep others from changing the thing and what belongs to it until this transaction ends."""
+        """Lock the resource and what belongs to it until the transaction ends."""
         connection.execute(sa.select(self.table.c.id).where(self.table.c.id == thing_id).with_for_update()).all()
 
     def insert(self, connection: sa.Connection, facts: Facts) -> None:
@@ -149,7 +149,7 @@ class FactTable:
             pairs.add_tags(connection, self.tags, facts['id'], facts.get(TAGS, ()))
 
     def update(self, connection: sa.Connection, thing_id: str, facts: Facts) -> None:
-        """Set what is given; pairs and tags replace all there are."""
+        """Set the given values; given pairs and tags replace all existing ones."""
         if values := self._values(facts):
             connection.execute(sa.update(self.table).where(self.table.c.id == thing_id).values(values))
         for name, table in self.pairs.items():

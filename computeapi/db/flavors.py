@@ -15,7 +15,7 @@ __all__ = ['Flavor']
 
 
 def snapshot(flavor: Flavor) -> dict[str, Any]:
-    """The flavor as a server keeps it, whatever becomes of the original: JSON without the times."""
+    """The copy of the flavor that a server keeps, whatever happens to the original: JSON without the timestamps."""
     return {name: value for name, value in flavor._asdict().items() if name not in ('created_at', 'updated_at')}
 
 
@@ -26,7 +26,7 @@ GRANTED = sa.or_(
         sa.select(flavor_projects.c.flavor_id).where(flavor_projects.c.project_id == sa.bindparam('project_id'))
     ),
 )
-"""The condition that a flavor is public or was given to the project."""
+"""The condition that a flavor is public or was granted to the project."""
 BY_ID = FLAVORS.select.where(flavors.c.flavorid == sa.bindparam('flavorid'))
 LOCKED = BY_ID.with_for_update()
 GRANTED_BY_ID = BY_ID.where(GRANTED)
@@ -36,7 +36,7 @@ GRANTED_LOCKED = GRANTED_BY_ID.with_for_update()
 def get(
     connection: sa.Connection, flavorid: str, *, granted_to: str | None = None, lock: bool = False
 ) -> Flavor | None:
-    """granted_to: a project that must be able to use it."""
+    """granted_to: a project that must be able to use the flavor."""
     statement = LOCKED if lock else BY_ID
     if granted_to is not None:
         statement = GRANTED_LOCKED if lock else GRANTED_BY_ID
@@ -55,7 +55,7 @@ def page(
 ) -> list[Flavor]:
     """One page of the flavors; Invalid for an unknown marker.
 
-    granted_to: those that this project can use.  name: a part of it.
+    granted_to: only flavors that this project can use.  name: a substring of their names.
     """
     asked = {'memory_mb': min_memory_mb, 'root_gb': min_root_gb, 'is_public': is_public, 'project_id': granted_to}
     chosen, order = _chosen(is_public is not None, granted_to is not None), listing.ordered(flavors, page, 'id')
@@ -68,14 +68,14 @@ def page(
 
 @functools.cache
 def _chosen(by_access: bool, granted: bool) -> sa.Select[Any]:
-    """The statement for flavors that are large enough, and public or granted as it is asked for."""
+    """The statement for flavors that are large enough, and have the requested access."""
     size = (flavors.c.memory_mb >= sa.bindparam('memory_mb'), flavors.c.root_gb >= sa.bindparam('root_gb'))
     access = [flavors.c.is_public == sa.bindparam('is_public')] if by_access else []
     return FLAVORS.select.where(~flavors.c.disabled, *size, *access, *([GRANTED] if granted else []))
 
 
 def taken(connection: sa.Connection, flavorid: str, name: str) -> str | None:
-    """Which of the two another flavor holds: 'id', 'name' or None."""
+    """Which of the two another flavor already has: 'id', 'name' or None."""
     statement = sa.select(flavors.c.flavorid).where(sa.or_(flavors.c.flavorid == flavorid, flavors.c.name == name))
     holders = connection.execute(statement).scalars().all()
     if not holders:
@@ -106,6 +106,6 @@ def grant(connection: sa.Connection, flavor_id: int, project_id: str) -> None:
 
 
 def revoke(connection: sa.Connection, flavor_id: int, project_id: str) -> bool:
-    """Whether there was something to take back."""
+    """Whether the project had access."""
     condition = (flavor_projects.c.flavor_id == flavor_id) & (flavor_projects.c.project_id == project_id)
     return connection.execute(sa.delete(flavor_projects).where(condition)).rowcount > 0

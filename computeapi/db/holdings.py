@@ -1,6 +1,6 @@
-"""What Placement is to know: what hosts are, as rows, and who holds what of them.
+"""The content for Placement: the inventories of hosts, and the allocations of consumers.
 
-The claims say it. While a server moves, what it holds of the host that it leaves is held by the move.
+It is derived from the claims. While a server moves, its claim on the source host is held by the migration.
 """
 
 from collections import defaultdict
@@ -17,7 +17,7 @@ from computeapi.db.tables.servers import migrations, servers
 
 
 class HostFacts(NamedTuple):
-    """A compute host; memory in MiB, disk in GiB. aggregates: the UUID of each there is, and whether it is in it."""
+    """A compute host; memory in MiB, disk in GiB. aggregates: the UUID of each, and whether the host is in it."""
 
     uuid: str
     host: str
@@ -30,9 +30,9 @@ class HostFacts(NamedTuple):
 
 
 class Claims(NamedTuple):
-    """What a server, or a move of it, holds of hosts, by the UUIDs of their hypervisors.
+    """The claims of a server, or of its migration, by the UUIDs of the hosts' hypervisors.
 
-    ports: what its ports hold besides, by provider and resource class.
+    ports: the additional resources of its ports, by provider and resource class.
     """
 
     consumer_id: str
@@ -61,7 +61,7 @@ UNDER_WAY = sa.and_(
 
 
 def host(connection: sa.Connection, hypervisor_id: str) -> HostFacts | None:
-    """What the host is, whether or not its cell is down; None for one that was forgotten."""
+    """The facts of a host, even if its cell is down; None if its service was deleted."""
     facts = sa.select(*FACTS).select_from(SERVED).where(hypervisors.c.uuid == hypervisor_id)
     for row in connection.execute(facts):
         found = HostFacts(*row)
@@ -79,20 +79,20 @@ def hypervisor_ids(connection: sa.Connection) -> list[str]:
 
 
 def hypervisors_by_host(connection: sa.Connection) -> dict[str, str]:
-    """The UUID of the hypervisor of each host; the first, of several."""
+    """The UUID of each host's hypervisor; the first one if it has several."""
     rows = connection.execute(sa.select(hypervisors.c.host, hypervisors.c.uuid).order_by(hypervisors.c.id.desc()))
     return {host: hypervisor_id for host, hypervisor_id in rows}  # noqa: C416
 
 
 def move_of(connection: sa.Connection, server_id: str) -> str | None:
-    """The UUID of the move that the server is on, and that has a host to go to."""
+    """The UUID of the server's current migration, if that has a destination host."""
     found = sa.select(migrations.c.uuid).where(migrations.c.server_id == server_id, UNDER_WAY)
     move_id: str | None = connection.scalar(found.order_by(migrations.c.id.desc()).limit(1))
     return move_id
 
 
 def of_servers(connection: sa.Connection, server_ids: Collection[str]) -> dict[str, Claims]:
-    """By consumer, what is held for these servers: by themselves, and by the moves that they are on."""
+    """By consumer, the claims of these servers and of their current migrations."""
     by_server = _claims_of(connection, server_ids)
     found: dict[str, Claims] = {}
     moves = _moves_of(connection, by_server)
@@ -115,7 +115,7 @@ def _claims_of(connection: sa.Connection, server_ids: Collection[str]) -> dict[s
     there = held.join_from(allocations, hypervisors, hypervisors.c.host == allocations.c.host)
     chosen = there.where(allocations.c.server_id.in_(server_ids)).order_by(hypervisors.c.id)
     for server_id, name, hypervisor_id, *amounts, ports in connection.execute(chosen):
-        # Of a host with several hypervisors the first counts.
+        # Only the first hypervisor of a host counts.
         if name not in {each.host for each in by_server[server_id]}:
             by_server[server_id].append(Held(name, hypervisor_id, Amounts(*map(int, amounts)), ports))
     return by_server
@@ -126,7 +126,7 @@ def _amounts(claims: Iterable[Held]) -> dict[str, Amounts]:
 
 
 def _of_ports(claims: Iterable[Held]) -> dict[str, dict[str, int]]:
-    """What all ports hold of a provider together."""
+    """The sums of what all ports hold, by provider."""
     found: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for port in (port for each in claims for port in (each.ports or {}).values()):
         for provider_id, resources in port['resources'].items():
@@ -136,7 +136,7 @@ def _of_ports(claims: Iterable[Held]) -> dict[str, dict[str, int]]:
 
 
 def _moves_of(connection: sa.Connection, server_ids: Iterable[str]) -> dict[str, tuple[str, str | None]]:
-    """The move that each of these servers is on, and the host that it leaves; the newest, if there are several."""
+    """The current migration of each of these servers, and its source host; the newest, if there are several."""
     under_way = (
         sa.select(migrations.c.server_id, migrations.c.uuid, migrations.c.source_host)
         .where(migrations.c.server_id.in_(list(server_ids)), UNDER_WAY)
@@ -146,12 +146,12 @@ def _moves_of(connection: sa.Connection, server_ids: Iterable[str]) -> dict[str,
 
 
 def servers_on(connection: sa.Connection, name: str) -> list[str]:
-    """The servers that hold something of the host of that name."""
+    """The servers that hold something of the host."""
     return list(connection.scalars(sa.select(allocations.c.server_id).where(allocations.c.host == name)))
 
 
 def servers_behind(connection: sa.Connection, consumer_ids: Collection[str]) -> dict[str, str]:
-    """Which of these are servers, or moves of servers, that are known: the server of each."""
+    """Those of these consumers that are known servers or migrations, with the server of each."""
     known = sa.select(servers.c.uuid).where(servers.c.uuid.in_(consumer_ids))
     moved = sa.select(migrations.c.uuid, migrations.c.server_id).where(migrations.c.uuid.in_(consumer_ids))
     found = {server_id: server_id for server_id in connection.scalars(known)}

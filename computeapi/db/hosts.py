@@ -1,4 +1,4 @@
-"""Hosts of the simulated hypervisor that were declared one by one."""
+"""Hosts of the simulated hypervisor that were declared individually."""
 
 import sqlalchemy as sa
 
@@ -10,7 +10,7 @@ __all__ = ['DeclaredHost']
 
 
 class DeclaredHosts(Rows[DeclaredHost]):
-    """Where there are any, there are no others."""
+    """If any hosts are declared, there are no others."""
 
     def count(self, connection: sa.Connection) -> int:
         return bulk.count(connection, 'declared_hosts')

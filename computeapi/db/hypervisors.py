@@ -1,4 +1,4 @@
-"""The hypervisors and what is taken of them, as rows; memory in MiB, disk in GiB."""
+"""The hypervisors and their usage, as rows; memory in MiB, disk in GiB."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -20,11 +20,11 @@ from computeapi.db.walks import hinted
 
 __all__ = ['ComputeNode']
 
-# Loaded beside the row when a view or a service names them.
+# Loaded in addition to the row if a view or a service names them.
 USAGE, SERVERS = 'usage', 'servers'
 
 
-# A hypervisor whose service was forgotten is none, and of one whose cell is down nothing is known.
+# Hypervisors without a service row are ignored, and so are those in cells that are down.
 OF_CELL_DOWN = (cells.c.name == hypervisors.c.cell) & cells.c.down.is_(True)
 SERVED = hypervisors.join(services, runs(hypervisors.c.host)).outerjoin(cells, OF_CELL_DOWN)
 COLUMNS = [name for name in required(ComputeNode) if name != 'service']
@@ -36,19 +36,19 @@ SELECT = (
 
 
 def page(connection: sa.Connection, page: Page, needs: Collection[str] = ()) -> list[ComputeNode]:
-    """One page of the hypervisors, after one of that number or UUID; Invalid if there is none."""
+    """One page of the hypervisors; the marker is an ID or UUID; Invalid if it is unknown."""
     marked = [identified(hypervisors, page.marker)] if page.marker is not None else []
     order = listing.ordered(hypervisors, page, 'id')
     return _load(connection, listing.paged(connection, SELECT, order, page, marked=marked), needs)
 
 
 def all_enabled(connection: sa.Connection, needs: Collection[str] = ()) -> list[ComputeNode]:
-    """Those whose hosts take new servers."""
+    """The hypervisors whose hosts accept new servers."""
     return select(connection, services.c.disabled.is_(False), needs=needs)
 
 
 def matching(connection: sa.Connection, text: str, needs: Collection[str] = ()) -> list[ComputeNode]:
-    """Those that have the text in their hostname."""
+    """The hypervisors that have the text in their hostname."""
     return select(connection, hypervisors.c.hypervisor_hostname.icontains(text, autoescape=True), needs=needs)
 
 
@@ -57,29 +57,29 @@ def of_host(connection: sa.Connection, host: str, needs: Collection[str] = ()) -
 
 
 def get(connection: sa.Connection, identifier: str, needs: Collection[str] = ()) -> ComputeNode | None:
-    """The hypervisor of that number or UUID."""
+    """The hypervisor with that ID or UUID."""
     return next(iter(select(connection, identified(hypervisors, identifier), needs=needs)), None)
 
 
 def select(connection: sa.Connection, *where: Clause, needs: Collection[str] = ()) -> list[ComputeNode]:
-    """ComputeNodes with their services, in one query and a constant number more for what is needed beside them."""
+    """ComputeNodes with their services, in one query, and a constant number more for *needs*."""
     return _load(connection, SELECT.where(*where).order_by(hypervisors.c.id), needs)
 
 
 def exists(connection: sa.Connection, host: str | None, node: str | None) -> bool:
-    """Whether there is a compute host of that name, or a hypervisor, or the two together."""
+    """Whether there is a compute host of that name, or a hypervisor, or the combination of the two."""
     named = [(hypervisors.c.host, host), (hypervisors.c.hypervisor_hostname, node)]
     conditions = [column == name for column, name in named if name is not None]
     return connection.execute(sa.select(hypervisors.c.id).where(*conditions).limit(1)).first() is not None
 
 
 def register(connection: sa.Connection, hostname: str, values: Mapping[str, Any], now: datetime) -> None:
-    """Write down what the hypervisor of that hostname is, whether it is new or known."""
+    """Create or update the hypervisor with that hostname."""
     known = hypervisors.c.hypervisor_hostname == hostname
     if connection.execute(sa.update(hypervisors).where(known).values(**values, updated_at=now)).rowcount == 0:
         row = {'uuid': chance.new_id(), 'hypervisor_hostname': hostname, 'created_at': now}
         connection.execute(sa.insert(hypervisors).values(**row, **values))
-        # What is held of a host is not forgotten with its service.
+        # Claims on a host outlive its service, so its totals are recounted.
         count(connection, [values['host']])
     note_host(connection, values['host'])
 
@@ -95,13 +95,13 @@ def _load(connection: sa.Connection, statement: sa.Select[Any], needs: Collectio
 
 
 def record(row: sa.Row[Any]) -> ComputeNode:
-    """What a row of SELECT says."""
+    """Decodes a row of SELECT."""
     facts = dict(zip(COLUMNS, row, strict=False))
     return ComputeNode(**facts, service=ComputeService(*row[len(COLUMNS) :]))
 
 
 def _add_usage(connection: sa.Connection, found: Sequence[ComputeNode], hosts: Sequence[str]) -> None:
-    # Each is told by an index alone; to get the rows of all servers would take twenty times as long.
+    # Each count uses only an index; reading the rows of all servers would take twenty times as long.
     counts = sa.select(servers.c.host, sa.func.count()).where(_living(hosts)).group_by(servers.c.host)
     busy = counts.where(servers.c.task_state.is_not(None))
     members = _numbers(connection, hinted(counts, BY['host']))
@@ -125,7 +125,7 @@ def _add_servers(connection: sa.Connection, found: Sequence[ComputeNode], hosts:
 
 
 def shares(connection: sa.Connection, host: str) -> dict[str, Amounts]:
-    """What the servers of each project on a host are made of."""
+    """The sums of the sizes of the servers on a host, by project."""
     disk = servers.c.root_gb + servers.c.ephemeral_gb
     sums = [sa.func.sum(each) for each in (servers.c.vcpus, servers.c.memory_mb, disk)]
     statement = sa.select(servers.c.project_id, *sums).where(_living([host])).group_by(servers.c.project_id)

@@ -1,8 +1,8 @@
-"""What was asked with an Idempotency-Key, and what that was answered, as rows.
+"""Requests with an Idempotency-Key, and their answers, as rows.
 
-Who is to do what is asked has claimed the row, and marks it in each transaction in which it changes anything, as the
-last thing. So it is known of one that died whether anything was done; and who was taken for dead can change nothing
-any more once somebody else has the row.
+The process that handles a request claims the row, and marks it at the end of each transaction with changes. So if it
+dies, it is known whether anything was changed; and a process that was taken for dead can change nothing more once
+another one has the row.
 """
 
 import uuid
@@ -23,16 +23,16 @@ __all__ = ['KeyClaims', 'IdempotencyKey']
 KEY = idempotency_keys.c
 KEYS = Rows(IdempotencyKey, idempotency_keys)
 LEASE = timedelta(seconds=60)
-"""After which nobody waits any longer for a request that has changed nothing."""
+"""The time after which a request that has changed nothing is considered abandoned."""
 
 DOING: ContextVar[IdempotencyKey | None] = ContextVar('doing', default=None)
-"""The claim under which this thread does what it does."""
+"""The claim of the current thread."""
 
 
 class KeyClaims:
-    """The keys in a store, which from then on minds what is done under them.
+    """The keys in a store; from then on, the store checks claims in each transaction.
 
-    seconds: for which an answer is kept.  most: how many keys a user can have at a time.
+    seconds: how long an answer is kept.  most: how many keys a user can have at a time.
     """
 
     def __init__(self, store: Store, seconds: int, most: int):
@@ -40,9 +40,10 @@ class KeyClaims:
         store.check = mark
 
     def take(self, key_id: str, user_id: str, fingerprint: str) -> IdempotencyKey:
-        """The row of the user's key: with an answer, or to be done by the caller, who has claimed it.
+        """The row of the user's key: with an answer, or claimed by the caller, who must do the work.
 
-        IdempotencyKeyReused if another request had the key, RequestUnderWay, OutcomeUnknown, TooManyIdempotencyKeys.
+        IdempotencyKeyReused if the key was used for another request, RequestUnderWay, OutcomeUnknown,
+        TooManyIdempotencyKeys.
         """
         now = self.store.clock()
         until = now + LEASE
@@ -56,7 +57,7 @@ class KeyClaims:
 
     @contextmanager
     def doing(self, claim: IdempotencyKey) -> Iterator[None]:
-        """What this thread changes in the block is done under the claim."""
+        """Run the block under the claim, as far as this thread's changes are concerned."""
         token = DOING.set(claim)
         try:
             yield
@@ -64,17 +65,17 @@ class KeyClaims:
             DOING.reset(token)
 
     def keep(self, claim: IdempotencyKey, answer: str) -> None:
-        """Let this be the answer from now on, if the claim still holds."""
+        """Store the answer, if the claim still holds."""
         values = {'answer': answer, 'expires_at': self.store.clock() + self.kept}
         self.store.tell(KEYS.update, values, id=claim.id, holder=claim.holder)
 
     def drop(self, claim: IdempotencyKey) -> bool:
-        """Forget the key, so that it can be tried again, unless something was changed; whether it was forgotten."""
+        """Delete the key unless something was changed, so that the request can be retried; returns whether it did."""
         return self.store.tell(KEYS.delete, id=claim.id, holder=claim.holder, changed=False) == 1
 
 
 def take(connection: sa.Connection, wanted: IdempotencyKey, now: datetime, most: int) -> IdempotencyKey:
-    """The row of this key: this one, unless there is one that still counts. Others wait for it meanwhile."""
+    """Insert *wanted*, unless there is a row that still counts, and return the row. Concurrent calls wait."""
     upsert(connection, idempotency_keys, [wanted._asdict()], changed=('id',))
     found = KEYS.find(connection, id=wanted.id)
     assert found is not None
@@ -89,14 +90,14 @@ def take(connection: sa.Connection, wanted: IdempotencyKey, now: datetime, most:
 
 
 def is_free(found: IdempotencyKey, now: datetime) -> bool:
-    """Whether what the row says does not matter any more: its time is over, or nothing was done and nobody is at it."""
+    """Whether the row no longer matters: it has expired, or its claim has expired and nothing was changed."""
     abandoned = found.answer is None and not found.changed and found.lease_until <= now
     return abandoned or found.expires_at <= now
 
 
 def mark(connection: sa.Connection) -> None:
-    """Write down that something was changed under the claim of this thread, if it has one; RequestUnderWay if somebody
-    else has the row now."""
+    """Record that something was changed under the claim of this thread, if it has one; RequestUnderWay if another
+    process has claimed the row since."""
     claim = DOING.get()
     if claim is None:
         return

@@ -50,16 +50,16 @@ BATCH = 500
 
 BY_NAME = (projects.c.name, projects.c.id)
 
-# A user, project, domain or credential: {'id': ...}, or {'name': ...} with the 'domain' or 'user' it is unique in.
+# A user, project, domain or credential: {'id': ...}, or {'name': ...} with the 'domain' or 'user' that it is unique in.
 Reference = Mapping[str, Any]
 
 
 class Token(NamedTuple):
-    """A token and the names of all it stands for.
+    """A token with the names of everything that it refers to.
 
-    credential_role_ids, access_rule_ids: what an application credential is limited to.  trust_role_ids: what a trust
-    is, by which the rights are those of the trustor.  roles, access_rules: what that and the rights on the target come
-    to now, which is looked up apart.
+    credential_role_ids, access_rule_ids: the limits of its application credential.  trust_role_ids: the roles of its
+    trust, in which case its rights are those of the trustor.  roles, access_rules: the current effective rights on the
+    target, which are looked up separately.
     """
 
     user_id: str
@@ -126,19 +126,19 @@ def find_credential(connection: sa.Connection, reference: Reference) -> Applicat
 
 
 def projects_below(connection: sa.Connection, ancestor_id: str) -> list[Project]:
-    """The projects below a project or domain, near and far, by name."""
+    """All descendants of a project or domain, by name."""
     query = PROJECTS.select.join(ancestors, ancestors.c.project_id == projects.c.id)
     return PROJECTS.all(connection, query.where(ancestors.c.ancestor_id == ancestor_id).order_by(*BY_NAME))
 
 
 def projects_above(connection: sa.Connection, project_id: str) -> list[Project]:
-    """The projects that a project is below, near and far, by name; not the domain."""
+    """All ancestors of a project, by name, without the domain."""
     query = PROJECTS.select.join(ancestors, ancestors.c.ancestor_id == projects.c.id)
     return PROJECTS.all(connection, query.where(ancestors.c.project_id == project_id).order_by(*BY_NAME))
 
 
 def insert_ancestors(connection: sa.Connection, project_id: str, parent_id: str) -> None:
-    """Put a new project below its parent, and below all that this is below."""
+    """Insert the ancestors of a new project: its parent, and the parent's ancestors."""
     above = sa.select(sa.literal(project_id), ancestors.c.ancestor_id).where(ancestors.c.project_id == parent_id)
     connection.execute(sa.insert(ancestors).from_select(['project_id', 'ancestor_id'], above))
     ANCESTORS.insert(connection, project_id=project_id, ancestor_id=parent_id)
@@ -160,7 +160,7 @@ def find_access_rules(connection: sa.Connection, rule_ids: Sequence[str]) -> lis
 
 
 def purge_trusts(connection: sa.Connection, trustor_user_id: str, now: datetime) -> None:
-    """Delete what a user gave that nobody can use any more, nor still acts by."""
+    """Delete the user's trusts that can no longer be used and by which no token acts any more."""
     used_up = (trusts.c.remaining_uses == 0) & ~sa.exists().where(tokens.c.trust_id == trusts.c.id)
     ended = (trusts.c.trustor_user_id == trustor_user_id, used_up | (trusts.c.expires_at <= now))
     connection.execute(sa.delete(trusts).where(*ended))
@@ -200,7 +200,7 @@ WHOLE_TOKENS = (
 
 
 def find_token(connection: sa.Connection, token_hash: str, now: datetime) -> Token | None:
-    """A live token; None once its user, its project or one of their domains is disabled."""
+    """A valid token; None if its user, its project or one of their domains is disabled."""
     living = (
         tokens.c.hash == token_hash,
         tokens.c.expires_at > now,
@@ -217,12 +217,12 @@ def insert_token(connection: sa.Connection, **values: Any) -> None:
 
 
 def delete_tokens_of_user(connection: sa.Connection, user_id: str) -> None:
-    """Delete the tokens of a user, and those by trusts that it gave or was given."""
+    """Delete the tokens of a user, and those based on trusts in which the user is trustor or trustee."""
     _delete_tokens(connection, sa.union(*_tokens_of(sa.select(users.c.id).where(users.c.id == user_id))))
 
 
 def delete_tokens_of_domain(connection: sa.Connection, domain_id: str) -> None:
-    """Delete the tokens of a domain's users, those by their trusts, and those for the domain and its projects."""
+    """Delete the tokens of a domain's users, those by their trusts, and those for the domain or its projects."""
     scoped = sa.or_(
         tokens.c.domain_id == domain_id,
         tokens.c.project_id.in_(sa.select(projects.c.id).where(projects.c.domain_id == domain_id)),
@@ -232,7 +232,7 @@ def delete_tokens_of_domain(connection: sa.Connection, domain_id: str) -> None:
 
 
 def _tokens_of(user_ids: sa.Select[tuple[str]]) -> list[sa.Select[tuple[str]]]:
-    """What finds the hashes of the users' tokens: a statement for each way in which a token is a user's."""
+    """Statements for the hashes of the users' tokens, one for each way in which a token can be a user's."""
     parties = (trusts.c.trustor_user_id, trusts.c.trustee_user_id)
     ways = [tokens.c.trust_id.in_(sa.select(trusts.c.id).where(party.in_(user_ids))) for party in parties]
     return [sa.select(tokens.c.hash).where(way) for way in (tokens.c.user_id.in_(user_ids), *ways)]
@@ -244,20 +244,19 @@ def delete_tokens(connection: sa.Connection, **values: Any) -> None:
 
 
 def purge_tokens(connection: sa.Connection, now: datetime) -> None:
-    """Delete some of the tokens that have expired; the next call takes more."""
+    """Delete a batch of expired tokens; the next call deletes more."""
     _delete_tokens(connection, sa.select(tokens.c.hash).where(tokens.c.expires_at <= now).limit(BATCH))
 
 
 def purge_tokens_of(connection: sa.Connection, user_id: str, trust_id: str | None, most: int) -> None:
-    """Let a user have only so many tokens, the newest: of its own, or by one trust, which costs it none of those."""
+    """Keep only so many of a user's tokens, the newest: its own, or those by one trust, counted separately."""
     mine = (tokens.c.user_id == user_id, tokens.c.trust_id == trust_id)
     newest_first = sa.select(tokens.c.hash).where(*mine).order_by(tokens.c.issued_at.desc())
     _delete_tokens(connection, newest_first.offset(most).limit(BATCH))
 
 
 def _delete_tokens(connection: sa.Connection, query: sa.Executable) -> None:
-    # MariaDB locks index entries as it scans. Two deletions that meet would lock each other out, were
-    # they not by primary key and in its order.
+    # MariaDB locks index entries as it scans. By primary key, in its order, concurrent deletions cannot deadlock.
     hashes = sorted(connection.execute(query).scalars())
     for batch in range(0, len(hashes), BATCH):
         connection.execute(sa.delete(tokens).where(tokens.c.hash.in_(hashes[batch : batch + BATCH])))

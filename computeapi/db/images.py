@@ -1,4 +1,4 @@
-"""Images in the store: who sees which, filters, and their properties, tags and members."""
+"""Images in the store: visibility, filters, and their properties, tags and members."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -18,7 +18,7 @@ def _owned(context: Context) -> Clause:
 
 
 def _shared(context: Context, *statuses: str) -> Clause:
-    """Images that others share with the caller, who answered with one of the statuses."""
+    """Images that others share with the caller, whose membership has one of the statuses."""
     query = sa.select(image_members.c.image_id).where(image_members.c.member_id == caller(context))
     if statuses:
         query = query.where(image_members.c.status.in_(statuses))
@@ -26,7 +26,7 @@ def _shared(context: Context, *statuses: str) -> Clause:
 
 
 def _open_to(context: Context, *statuses: str) -> Clause:
-    """What the caller may see when it names the image."""
+    """The images that the caller may see if it names them."""
     if context.is_admin:
         return sa.true()
     return sa.or_(images.c.visibility.in_(('public', 'community')), _owned(context), _shared(context, *statuses))
@@ -49,7 +49,8 @@ IMAGES = FactTable(
 
 
 def listed(context: Context, visibility: str | None, member_status: str | None) -> Clause:
-    """What a list shows: of community images only the caller's, unless it asks for them; of shared ones the accepted.
+    """The images in a list: only the caller's own community images unless `visibility` asks for others; of shared
+    images the accepted ones unless *member_status* asks for others.
 
     `visibility` is one of the four, `all`, or None.
     """
@@ -60,7 +61,7 @@ def listed(context: Context, visibility: str | None, member_status: str | None) 
 
 
 def matches(filters: Mapping[str, Any]) -> list[Clause]:
-    """One clause for each filter; a name that is no column is a property."""
+    """One clause per filter; names without a column are properties."""
     return [_match(name, value) for name, value in filters.items() if value is not None]
 
 
@@ -104,7 +105,7 @@ def insert_member(connection: sa.Connection, facts: Facts) -> None:
 
 
 def update_member(connection: sa.Connection, image_id: str, member_id: str, facts: Facts) -> bool:
-    """Whether there is such a member."""
+    """Whether the member exists."""
     query = sa.update(image_members).filter_by(image_id=image_id, member_id=member_id)
     return connection.execute(query.values(facts)).rowcount > 0
 

@@ -16,11 +16,11 @@ __all__ = ['Keypair']
 KEYPAIRS = Rows(Keypair, keypairs)
 OF_USER = KEYPAIRS.select.where(keypairs.c.user_id == sa.bindparam('user_id'))
 for dialect in ('mysql', 'mariadb'):
-    # It would go along the index from the first of the user's on, not from the marker.
+    # Otherwise MariaDB would scan the index from the user's first entry instead of from the marker.
     OF_USER = OF_USER.with_hint(keypairs, HINTS[dialect].format('uq_keypairs_user_id_name'), dialect)
 
 SSH, X509 = 'ssh', 'x509'
-"""What the type of a key pair may be."""
+"""The types of key pairs."""
 
 
 def get(connection: sa.Connection, user_id: str, name: str) -> Keypair | None:

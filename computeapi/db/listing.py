@@ -1,4 +1,4 @@
-"""What lists have in common: pages, their order, what comes after a marker in it, and what rows are chosen by."""
+"""Common parts of lists: pages, sorting, markers, and filters."""
 
 import functools
 import operator
@@ -11,13 +11,14 @@ from computeapi import errors
 
 MOST_DIGITS = 18
 UNKNOWN_MARKER, NO_MARKER = 'marker [{marker}] not found', 'Marker {marker} could not be found.'
-"""The words for a marker that nobody knows, which lists do not share."""
+"""The messages for unknown markers, which differ between lists."""
 
 
 class Page(NamedTuple):
-    """A part of a list, in an order that clients choose.
+    """A page of a list, in the order that the client chose.
 
-    limit: the most items (None: all).  marker: the id of the last item of the page before.  sort: (name, descending).
+    limit: the maximum number of items (None: all).  marker: the ID of the last item of the previous page.  sort: (name,
+    descending).
     """
 
     limit: int | None = None
@@ -29,17 +30,17 @@ WHOLE = Page()
 MAX_PAGE = 1000
 
 NEWEST_FIRST = (('created_at', 'desc'),)
-"""The order of a list where nobody asks for another, in the words of clients."""
+"""The default order of lists, in the API's terms."""
 
 
 def bounded(limit: int | None, marker: str | None) -> Page:
-    """A page that is not too long, in an order of its own."""
+    """A page with a bounded length, in the default order."""
     return Page(MAX_PAGE if limit is None else min(limit, MAX_PAGE), marker)
 
 
 Clause = sa.ColumnElement[bool]
 Order = Sequence[tuple[sa.ColumnElement[Any], bool]]
-"""Columns, each with whether it descends; the last one tells all rows apart. NULL comes before every value."""
+"""Columns, each with whether it is descending; the last one is unique. NULL sorts before every value."""
 
 
 def paged(
@@ -52,10 +53,10 @@ def paged(
     where: Sequence[Clause] = (),
     unknown: str | type[errors.NotFound] = UNKNOWN_MARKER,
 ) -> sa.Select[Any]:
-    """The statement for the rows of one page, among those that fit *where*.
+    """The statement for the rows of one page, among those that match *where*.
 
-    marked: what the row of the marker is, which need not fit.  Invalid, in the words of *unknown*, if there is none, or
-    that error itself.
+    marked: the conditions that identify the marker's row, which need not match *where*.  An unknown marker raises
+    Invalid with the message *unknown*, or that error class.
     """
     chosen = list(where)
     if page.marker is not None:
@@ -72,7 +73,7 @@ def paged(
 def beginning(
     statement: sa.Select[Any], order: tuple[tuple[sa.ColumnElement[Any], bool], ...], limit: int | None
 ) -> sa.Select[Any]:
-    """As `paged`, for the page that no marker begins, of a statement that is made once: so is this one."""
+    """Like `paged`, for a page without a marker; cached, for statements that are built once."""
     return statement.order_by(*order_by(order)).limit(limit)
 
 
@@ -86,7 +87,7 @@ def ordered(table: sa.Table, page: Page, *further: str) -> Order:
 def sorted_by(
     sort: Sequence[tuple[str, str]], keys: Mapping[str, sa.ColumnElement[Any]], last: sa.ColumnElement[Any]
 ) -> Order:
-    """The order that these keys and directions mean, made total by the last column; Invalid for an unknown key."""
+    """The order for these keys and directions, made total by the last column; Invalid for an unknown key."""
     for key, direction in sort:
         if key not in keys or direction not in ('asc', 'desc'):
             raise errors.Invalid(f'sort: {key}:{direction} must be one of {", ".join(keys)} with asc or desc.')
@@ -94,7 +95,7 @@ def sorted_by(
 
 
 def sort_key(column: sa.Column[Any]) -> sa.ColumnElement[Any]:
-    """The column; what may be null sorts as if it held the least value, alike on every database."""
+    """The column; NULL sorts like the least value, consistently on every database."""
     if not column.nullable:
         return column
     return sa.func.coalesce(column, '' if column.type.python_type is str else -1)
@@ -116,9 +117,9 @@ def _ordered(column: sa.ColumnElement[Any], descending: bool) -> list[sa.ColumnE
 def after(
     connection: sa.Connection, order: Order, *marked: Clause, statement: sa.Select[Any] | None = None
 ) -> Clause | None:
-    """Whether a row comes after the one that `marked` describes (the marker); None if there is no such row.
+    """The condition for rows after the one that `marked` identifies (the marker); None if there is no such row.
 
-    statement: what the marker is looked for in, if it is more than the tables of the order.
+    statement: the statement to search for the marker, if it needs more than the tables of the order.
     """
     columns = [column for column, _ in order]
     found = sa.select(*columns) if statement is None else statement.with_only_columns(*columns)
@@ -136,7 +137,7 @@ def after(
 def _beyond(column: sa.ColumnElement[Any], descending: bool, value: object) -> Clause:
     if value is None:
         return sa.false() if descending else column.is_not(None)
-    # SQLAlchemy asks nothing but equality of a boolean that it is given as such.
+    # SQLAlchemy only accepts equality comparisons with a plain bool.
     bound = sa.literal(value, column.type)
     if descending:
         return sa.or_(column < bound, column.is_(None)) if _is_nullable(column) else column < bound
@@ -158,18 +159,18 @@ COMPARISONS: dict[str, Callable[[sa.ColumnElement[Any], Any], Clause]] = {
 
 
 def compared(column: sa.ColumnElement[Any], bound: tuple[str, object]) -> Clause:
-    """The column against a bound such as ('gte', moment)."""
+    """Compares the column with a bound such as ('gte', moment)."""
     comparison, value = bound
     return COMPARISONS[comparison](column, value)
 
 
 def identified(table: sa.Table, identifier: str) -> Clause:
-    """The row of that number or UUID; longer numbers than a database can compare are nobody's."""
+    """The row with that ID or UUID; numbers longer than a database can compare match nothing."""
     if identifier.isdecimal() and len(identifier) <= MOST_DIGITS:
         return table.c.id == int(identifier)
     return table.c.uuid == identifier
 
 
 def equals(column: sa.ColumnElement[Any], value: object) -> Clause:
-    """The value, or one of several."""
+    """Matches the value, or any of several."""
     return column.in_(value if isinstance(value, list | tuple | set | frozenset) else (value,))

@@ -1,7 +1,7 @@
-"""What all kinds of network resources share: who sees which rows, filters, order, pages and tags.
+"""The common part of all kinds of network resources: visibility, filters, sorting, paging and tags.
 
-Resources are dicts in Neutron's own words. A `Collection` says once how each attribute is read
-from the database; reading, filtering, sorting and writing follow from that.
+Resources are dicts in Neutron's format. A `Collection` defines once how each attribute is read from the database;
+reading, filtering, sorting and writing follow from that.
 """
 
 import functools
@@ -27,7 +27,7 @@ FILTERED_TYPES = (str, bool, int)
 MAX_INTEGER = 2**31 - 1
 SEVERAL = (list, tuple, set, frozenset)
 CALLER = 'caller'
-"""The parameter of statements that is the caller's project."""
+"""The statement parameter for the caller's project."""
 TAGGED = pairs.Belongings({}, tables.tags)
 BOOLEANS = {'true': True, '1': True, 'false': False, '0': False}
 
@@ -41,12 +41,12 @@ class Work:
     clock: Callable[[], datetime]
 
     def elevated(self) -> 'Work':
-        """The same transaction with an administrator's sight."""
+        """The same transaction with an administrator's access."""
         return replace(self, context=self.context.elevated())
 
 
 def caller(context: Context) -> sa.BindParameter[str | None]:
-    """The caller's project, which a statement that was made for another caller can be given anew."""
+    """A parameter for the caller's project, so that a cached statement can be executed for another caller."""
     return sa.bindparam(CALLER, context.project_id)
 
 
@@ -56,14 +56,14 @@ def own_rows(table: sa.Table, context: Context) -> Clause:
 
 
 def shared(table: sa.Table, context: Context) -> Clause:
-    """The rows that their owners share with the caller's project, one by one."""
+    """The rows that an RBAC policy shares with the caller's project."""
     target = tables.rbac_policies.c.target_project
     mine = sa.or_(target == caller(context), target == EVERYBODY)
     return table.c.id.in_(sa.select(tables.rbac_policies.c.object_id).where(mine))
 
 
 def grouped(pairs: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
-    """The second parts by the first, in order."""
+    """The second items grouped by the first, in order."""
     groups: dict[str, list[T]] = {}
     for key, value in pairs:
         groups.setdefault(key, []).append(value)
@@ -77,10 +77,10 @@ def ids_of(documents: Iterable[Document]) -> list[str]:
 class Collection:
     """One kind of resource.
 
-    A document holds the columns of the table, some by other names (`renamed`) and some not at all (`hidden`), and more
-    `attributes`, as SQL; `complete` adds what other tables know, in a constant number of queries; `filters` turns
-    query values into a clause where the attribute itself is no column. Of the caller `visible` asks no more than the
-    project and whether it is an administrator.
+    A document has the columns of the table, some under other names (`renamed`) and some not at all (`hidden`), and more
+    `attributes`, as SQL; `complete` adds data of other tables, in a constant number of queries; `filters` build clauses
+    for attributes that are not columns. `visible` may depend only on the caller's project and on whether it is an
+    administrator.
     """
 
     def __init__(
@@ -122,9 +122,9 @@ class Collection:
         complete: bool = True,
         **values: object,
     ) -> list[Document]:
-        """The documents that the caller may see and that fit, oldest first unless the page is sorted otherwise.
+        """The matching documents that the caller may see, oldest first unless the page has another order.
 
-        values: what columns hold, or one of several values.  complete: with what other tables know.
+        values: by column, a value or several alternatives.  complete: with the data of other tables.
         """
         parameters: dict[str, Any] = {}
         if clauses or filters or page is not WHOLE:
@@ -147,7 +147,7 @@ class Collection:
         return found[0]
 
     def lock(self, work: Work, resource_id: str, *names: str) -> Sequence[Any]:
-        """Keep others from changing what hangs on this resource until the transaction ends; what these columns hold."""
+        """Lock the resource, and so what belongs to it, until the transaction ends; returns these columns."""
         parameters = {CALLER: work.context.project_id, HOLDING + 'id': resource_id}
         found = work.connection.execute(self._locking(work.context.is_admin, names), parameters).first()
         if found is None:
@@ -155,13 +155,13 @@ class Collection:
         return found[1:]
 
     def check_revision(self, work: Work, resource_id: str, expected: int) -> None:
-        """RevisionMismatch unless the resource, locked, was changed as often as the caller thinks."""
+        """Lock the resource; RevisionMismatch unless it has the expected revision number."""
         self.lock(work, resource_id)
         if self.get(work, resource_id)['revision_number'] != expected:
             raise errors.RevisionMismatch(id=resource_id, expected=expected)
 
     def owned(self, work: Work, resource_id: str) -> Document:
-        """The document, locked; Forbidden to who sees it without owning it."""
+        """The document, locked; Forbidden if the caller can see it but does not own it."""
         self.lock(work, resource_id)
         document = self.get(work, resource_id)
         if not work.context.is_admin and document['project_id'] != work.context.project_id:
@@ -178,20 +178,20 @@ class Collection:
         return resource_id
 
     def update(self, work: Work, resource_id: str, facts: Mapping[str, Any]) -> None:
-        """Change these attributes; those that are no columns are the caller's business."""
+        """Change these attributes; those that are not columns are ignored."""
         values = self._values(facts) | {'updated_at': work.clock()}
         change(work.connection, self.revising, values, {HOLDING + 'id': resource_id})
 
     def delete(self, work: Work, **values: object) -> None:
-        """Those whose columns hold these values, whoever sees them."""
+        """Delete the rows with these values, whoever can see them."""
         chosen = self._with(values)
         ids = sa.select(self.table.c.id).where(*chosen)
         work.connection.execute(tables.tags.delete().where(tables.tags.c.resource_id.in_(ids)))
         work.connection.execute(self.table.delete().where(*chosen))
 
     def _usual(self, context: Context, values: Mapping[str, Any]) -> tuple[sa.Select[Any], dict[str, Any]]:
-        """The statement for the rows that hold these values, which is made once for the names of columns, and its
-        parameters. One of several values is another statement, which is written anew each time."""
+        """The statement for rows with these values, which is cached by column names, and its parameters. Alternatives
+        for a column need another statement, whose list of values is expanded each time."""
         several = frozenset(name for name, value in values.items() if isinstance(value, SEVERAL) and len(value) != 1)
         parameters: dict[str, Any] = {CALLER: context.project_id}
         for name, value in values.items():
@@ -199,7 +199,7 @@ class Collection:
             parameters[HOLDING + name] = list(one) if name in several else one
         return self._finding(context.is_admin, tuple(values), several), parameters
 
-    @functools.cache  # noqa: B019  There are as many collections as there are kinds of resources.
+    @functools.cache  # noqa: B019  There is one Collection per kind of resource.
     def _finding(self, is_admin: bool, names: tuple[str, ...], several: frozenset[str]) -> sa.Select[Any]:
         statement = self.select.where(self.visible(Context(is_admin=is_admin)))
         for name in names:
@@ -218,7 +218,7 @@ class Collection:
         return [listing.equals(self.table.c[name], value) for name, value in values.items()]
 
     def clause(self, name: str, values: list[str]) -> Clause:
-        """The filter `name` with any of the values, as they stand in a URL."""
+        """The filter `name` with any of the values, given as in a URL."""
         if name in self.filters:
             return self.filters[name](values)
         expression = self.attributes.get(name)
@@ -253,7 +253,7 @@ class Collection:
 
 
 def _parsed(name: str, kind: type, text: str) -> Any:
-    """The value that a query parameter means for a column of this kind."""
+    """The value of a query parameter for a column of this type."""
     if kind is str:
         return text
     if kind is bool and text.lower() in BOOLEANS:
@@ -265,12 +265,12 @@ def _parsed(name: str, kind: type, text: str) -> Any:
 
 
 def set_tags(work: Work, resource_id: str, tags: Iterable[str]) -> None:
-    """Make these the tags of the resource."""
+    """Replace the tags of the resource."""
     pairs.replace_tags(work.connection, tables.tags, resource_id, sorted(set(tags)))
 
 
 def tag_filters(table: sa.Table) -> dict[str, Callable[[list[str]], Clause]]:
-    """tags (all of them), tags-any (one of them), and their opposites; commas part the tags."""
+    """tags (all of them), tags-any (any of them), and their negations; tags are separated by commas."""
 
     def held(values: list[str]) -> tuple[sa.ScalarSelect[int], int]:
         wanted = {tag for value in values for tag in value.split(',') if tag}

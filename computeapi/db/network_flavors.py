@@ -1,4 +1,4 @@
-"""Flavors of network services, and the profiles that they stand for."""
+"""Network service flavors and their service profiles."""
 
 from collections.abc import Sequence
 
@@ -34,7 +34,7 @@ def associate(work: Work, flavor_id: str, profile_id: str) -> None:
 
 
 def disassociate(work: Work, flavor_id: str, profile_id: str) -> bool:
-    """Whether the two belonged together."""
+    """Whether the two were associated."""
     query = network_flavor_profiles.delete().filter_by(flavor_id=flavor_id, service_profile_id=profile_id)
     return work.connection.execute(query).rowcount > 0
 

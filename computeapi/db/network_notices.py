@@ -1,4 +1,4 @@
-"""Changes of the network service that others are still to hear of, by the servers they touched."""
+"""Changes in the network service that others have not been notified of yet, by the servers affected."""
 
 from collections.abc import Iterable
 
@@ -15,7 +15,7 @@ def insert(connection: sa.Connection, notice_id: str, server_ids: Iterable[str])
 
 
 def find(connection: sa.Connection) -> dict[str, list[str]]:
-    """The servers of every notice, by its id."""
+    """The servers of every notice, by its ID."""
     rows = connection.execute(sa.select(notices.c.notice_id, notices.c.server_id))
     return grouped((notice_id, server_id) for notice_id, server_id in rows)
 

@@ -1,4 +1,4 @@
-"""Projects as the network service knows them: what belongs to them, their quotas and what they use."""
+"""Projects in the network service: ownership, quotas and usage."""
 
 import functools
 from collections.abc import Mapping, Sequence
@@ -13,10 +13,10 @@ from computeapi.db.tables import network as tables
 from computeapi.db.tables.network import quota_locks, quotas
 
 UNLIMITED = -1
-# Of its id, in characters.
+# The maximum length of a project ID.
 LONGEST_PROJECT = 255
 
-# By Neutron's name of the resource: the table that is counted and the limit of a project that has none of its own.
+# By Neutron's resource name: the table that is counted, and the default limit.
 RESOURCES: dict[str, tuple[sa.Table, int]] = {
     'floatingip': (tables.floating_ips, 50),
     'network': (tables.networks, 100),
@@ -43,7 +43,7 @@ def limits(work: Work, project_id: str) -> dict[str, int]:
 
 
 def all_limits(work: Work) -> dict[str, dict[str, int]]:
-    """By project, for those that have limits of their own."""
+    """By project, for projects with limits of their own."""
     rows = work.connection.execute(sa.select(quotas).order_by(quotas.c.project_id))
     projects_limits: dict[str, dict[str, int]] = {}
     for row in rows:
@@ -69,13 +69,13 @@ def _count(table: sa.Table) -> sa.ScalarSelect[int]:
 
 
 def set_limits(work: Work, project_id: str, changes: dict[str, int]) -> None:
-    """Limits of the project's own; those not named stay."""
+    """Set limits of the project; those not named are kept."""
     rows = [{'project_id': project_id, 'resource': name, 'limit': limit} for name, limit in changes.items()]
     upsert(work.connection, quotas, rows)
 
 
 def check_limits(work: Work, project_id: str, wanted: Mapping[str, int]) -> None:
-    """Invalid for a limit below what the project uses."""
+    """Invalid for a limit below the project's current use."""
     lock_project(work, project_id)
     used = usage(work, project_id)
     for name, limit in wanted.items():
@@ -88,17 +88,17 @@ def reset_limits(work: Work, project_id: str) -> None:
 
 
 def lock_project(work: Work, project_id: str) -> None:
-    """One at a time makes things for a project, so that two cannot share the last place of its quota."""
+    """Serialize creations for a project, so that two of them cannot use the last place of a quota."""
     lock_row(work.connection, quota_locks, {'project_id': project_id})
 
 
 def lock_cloud(work: Work) -> None:
-    """One at a time makes what there is one of in the whole cloud."""
+    """Serialize the creation of things that are unique in the cloud."""
     lock_project(work, '')
 
 
 def owner(work: Work, facts: Mapping[str, Any]) -> str:
-    """The project that the facts name, or the caller's; only an administrator may name another."""
+    """The project in *facts*, or the caller's; only an administrator may name another one."""
     project_id: str | None = facts.get('project_id', work.context.project_id)
     if not project_id:
         raise errors.Invalid('Invalid input for project_id. Reason: the token has no project, so it must be given.')
@@ -111,14 +111,14 @@ def owner(work: Work, facts: Mapping[str, Any]) -> str:
 
 
 def reserve(work: Work, project_id: str, resource: str) -> None:
-    """OverQuota if the project has as many as it may; others of the project wait until this transaction ends."""
+    """OverQuota if the project has reached its limit; other calls for it wait until the transaction ends."""
     lock_project(work, project_id)
     if left(work, project_id, resource) == 0:
         raise errors.OverQuota(f"Quota exceeded for resources: ['{resource}'].")
 
 
 def left(work: Work, project_id: str, resource: str) -> int | None:
-    """How many more of a resource the project may have; None for as many as it likes, which are not counted."""
+    """How many more of a resource the project may have; None if unlimited, in which case nothing is counted."""
     limit = limits(work, project_id)[resource]
     if limit == UNLIMITED:
         return None

@@ -17,7 +17,7 @@ def _visible_networks(context: Context) -> Clause:
 
 
 def _visible_subnets(context: Context) -> Clause:
-    """Subnets of an external network are its owner's business unless it is shared too."""
+    """Subnets of an external network are visible to its owner only, unless the network is also shared."""
     reachable = sa.or_(own_rows(networks, context), networks.c.shared, shared(networks, context))
     usable = sa.select(networks.c.id).where(reachable)
     return sa.or_(own_rows(subnets, context), subnets.c.network_id.in_(usable))
@@ -39,7 +39,7 @@ SUBNETS_ON = Among(
 
 
 def _add_subnets(work: Work, documents: list[Document]) -> None:
-    """The subnets of each network, oldest first, and the scopes that their addresses are from."""
+    """Add the subnets of each network, oldest first, and their address scopes."""
     rows = SUBNETS_ON.find(work.connection, ids_of(documents))
     on = grouped((network_id, rest) for network_id, *rest in rows)
     for document in documents:
@@ -70,36 +70,36 @@ SUBNETS = Collection(subnets, errors.SubnetNotFound, hidden=['last_address', 'in
 
 
 def named_networks(work: Work, ids: Iterable[str]) -> list[Document]:
-    """Those of these networks that the caller sees, less what tables of subnets know of them."""
+    """Those of these networks that the caller can see, without the data of their subnets."""
     return NETWORKS.find(work, id=list(ids), complete=False)
 
 
 def usable_networks(work: Work) -> list[Document]:
-    """What a server of the caller's project can be put on without being told: its own and shared networks, less what
-    tables of subnets know of them."""
+    """The networks to which a server of the caller's project is attached by default, its own and shared ones, without
+    the data of their subnets."""
     mine = networks.c.project_id == caller(work.context)
     reachable = sa.or_(mine, networks.c.shared, shared(networks, work.context))
     return NETWORKS.find(work, reachable, external=False, admin_state_up=True, complete=False)
 
 
 def wires(work: Work, network_ids: Iterable[str]) -> dict[str, Document]:
-    """By id, what those know of these networks who are on them, whosever they are: name and mtu."""
+    """Name and MTU of these networks, by ID, regardless of their owners: visible to everybody with a port on them."""
     found = WIRES.find(work.connection, set(network_ids)).mappings()
     return {wire['id']: dict(wire) for wire in found}
 
 
 def ranges_on(work: Work, network_id: str) -> list[Document]:
-    """What addresses of the network are given by, subnet by subnet; `last_address` is the one that was given last."""
+    """The address ranges of the network's subnets; `last_address` is the address assigned last."""
     return [dict(row) for row in work.connection.execute(RANGES_ON, {'network': network_id}).mappings()]
 
 
 def subnets_of(work: Work, network_ids: Iterable[str]) -> list[Document]:
-    """The subnets of these networks, whoever made them."""
+    """The subnets of these networks, regardless of their owners."""
     return SUBNETS.find(work.elevated(), network_id=list(network_ids))
 
 
 def auto_network(work: Work, project_id: str) -> str | None:
-    """The id of the network that was made because the project wanted any."""
+    """The ID of the network that was allocated automatically for the project."""
     mine = (networks.c.project_id == project_id, networks.c.auto_allocated)
     return work.connection.scalar(sa.select(networks.c.id).where(*mine))
 
@@ -109,12 +109,12 @@ def set_auto_network(work: Work, network_id: str) -> None:
 
 
 def clear_default(work: Work) -> None:
-    """No network is the default external one any more."""
+    """Unset the default external network."""
     work.connection.execute(networks.update().where(networks.c.is_default).values(is_default=False))
 
 
 def segment_is_taken(work: Work, network_type: str, physical_network: str | None, segmentation_id: int | None) -> bool:
-    """Whether a network is made in this way already."""
+    """Whether a network with these provider attributes exists."""
     found = NETWORKS.find(
         work.elevated(),
         network_type=network_type,
@@ -136,7 +136,7 @@ def used_addresses(work: Work, network_ids: Iterable[str]) -> dict[str, int]:
 
 
 def is_owner(work: Work, network_id: str) -> bool:
-    """Whether the caller decides about all that is on the network, as its project, administrators and services do."""
+    """Whether the caller manages everything on the network: as its project, an administrator or a service."""
     context = work.context
     if context.is_admin or context.is_service:
         return True

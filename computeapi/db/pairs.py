@@ -1,6 +1,7 @@
-"""Names and values that belong to a row (properties, metadata, extra specs), and tags.
+"""Name-value pairs that belong to a row (properties, metadata, extra specs), and tags.
 
-A table of pairs has the columns owner_id, name and value; one of tags has the owner's id in its first column, and tag.
+A table of pairs has the columns owner_id, name and value; a table of tags has the owner's ID in its first column, and
+tag.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -14,7 +15,7 @@ TAGS = 'tags'
 
 
 class Belongings:
-    """The pairs of owners of one kind, by what their tables are called, and their tags."""
+    """The pairs of owners of one kind, by attribute name, and their tags."""
 
     def __init__(self, pairs: Mapping[str, sa.Table], tags: sa.Table | None = None):
         self.names, self.tagged = pairs.keys(), tags is not None
@@ -27,8 +28,8 @@ class Belongings:
         self.among = Among(*parts[0], *parts[1:]) if parts else None
 
     def of(self, connection: sa.Connection, owner_ids: Collection[str]) -> dict[str, dict[str, Any]]:
-        """By what it is called and by owner: dicts of pairs, and as `tags` tuples of these, in order; by one statement.
-        An owner without any has empty ones."""
+        """By attribute name and owner: dicts of pairs, and under `tags` sorted tuples, all with one statement. Owners
+        without any have empty ones."""
         found: dict[str, dict[str, Any]] = {name: {owner_id: {} for owner_id in owner_ids} for name in self.names}
         tags: dict[str, tuple[str, ...]] = dict.fromkeys(owner_ids, ())
         rows = self.among.find(connection, owner_ids).all() if self.among and owner_ids else []
@@ -45,36 +46,36 @@ def _part(called: str, *columns: sa.ColumnElement[Any]) -> sa.Select[Any]:
 
 
 def replace(connection: sa.Connection, table: sa.Table, owner_id: str, pairs: Mapping[str, str]) -> None:
-    """Let the owner have exactly these pairs."""
+    """Replace all pairs of the owner."""
     connection.execute(sa.delete(table).where(table.c.owner_id == owner_id))
     add(connection, table, owner_id, pairs)
 
 
 def add(connection: sa.Connection, table: sa.Table, owner_id: str, pairs: Mapping[str, str]) -> None:
-    """Give the owner pairs that it does not have."""
+    """Add pairs that the owner does not have yet."""
     if pairs:
         rows = [{'owner_id': owner_id, 'name': name, 'value': value} for name, value in pairs.items()]
         connection.execute(sa.insert(table), rows)
 
 
 def has(table: sa.Table, owner: sa.ColumnElement[Any], name: str, *values: str) -> sa.ColumnElement[bool]:
-    """Whether the owner in an enclosing query has the name, with one of the values if there are any."""
-    # The enclosing query may be about the same table.
+    """Whether the owner in an enclosing query has a pair of this name, with one of the values if any are given."""
+    # An alias, because the enclosing query may be about the same table.
     pairs = table.alias().c
     query = sa.select(sa.func.count()).where(pairs.owner_id == owner, pairs.name == name)
     if values:
         query = query.where(pairs.value.in_(values))
-    # Counted: PostgreSQL would plan for half a minute how to join what a hundred such clauses say to exist.
+    # As a count: PostgreSQL would spend half a minute planning how to join a hundred EXISTS clauses.
     return query.scalar_subquery() > 0
 
 
 def replace_tags(connection: sa.Connection, table: sa.Table, owner_id: str, tags: Iterable[str]) -> None:
-    """Let the owner have exactly these tags."""
+    """Replace all tags of the owner."""
     connection.execute(sa.delete(table).where(table.columns[0] == owner_id))
     add_tags(connection, table, owner_id, tags)
 
 
 def add_tags(connection: sa.Connection, table: sa.Table, owner_id: str, tags: Iterable[str]) -> None:
-    """Give the owner tags that it does not have."""
+    """Add tags that the owner does not have yet."""
     if rows := [{table.columns[0].name: owner_id, 'tag': tag} for tag in tags]:
         connection.execute(sa.insert(table), rows)

@@ -1,4 +1,4 @@
-"""How long a database is waited for: by the database itself, and by its drivers when it says nothing at all."""
+"""Time limits for the database: enforced by the database itself, and by its drivers if it does not respond at all."""
 
 import math
 import select
@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 QUIET_SECONDS = 5
-"""For how long a connection is taken to be there without being asked."""
+"""How long a connection is assumed to be alive without a check."""
 USED_AT = 'used_at'
 PLAIN = {'max_parallel_workers_per_gather': '0', 'jit': 'off'}
-"""To start processes, or to compile, takes PostgreSQL longer than an answer."""
+"""Parallel workers and JIT compilation take PostgreSQL longer to start than a typical answer."""
 SPARE_SECONDS = 5
 """How much longer than the database itself a driver waits for the end of a statement."""
 
 
 class Patience(NamedTuple):
-    """Seconds that a statement, a lock in its way, and a new connection may take; 0: any time."""
+    """The maximum seconds for a statement, for a lock that it waits for, and for a new connection; 0: unlimited."""
 
     statement: float = 30
     lock: float = 20
@@ -26,13 +26,13 @@ class Patience(NamedTuple):
 
     @property
     def answer(self) -> float | None:
-        """How long a driver waits for the database to answer anything; None: for ever."""
+        """How long a driver waits for any response of the database; None: forever."""
         return self.statement + SPARE_SECONDS if self.statement else None
 
     @property
     def idle(self) -> float:
-        """How long a transaction may stand still with what it has locked, as that of a stopped process does: others
-        still get the lock in their time."""
+        """How long a transaction may be idle while it holds locks, e.g. because its process is stopped: short enough
+        for others to get the locks within their time."""
         return self.lock / 2
 
 
@@ -40,7 +40,7 @@ USUAL, ENDLESS = Patience(), Patience(0, 0, 0)
 
 
 def arguments(dialect: str, patience: Patience) -> dict[str, Any]:
-    """What to tell the driver of this database when it connects."""
+    """The connect arguments for the driver of this database."""
     connect = {'connect_timeout': max(int(patience.connect), 1)} if patience.connect else {}
     if dialect == 'postgresql':
         return connect
@@ -56,7 +56,7 @@ def arguments(dialect: str, patience: Patience) -> dict[str, Any]:
 
 
 def limit_mariadb(engine: sa.Engine, patience: Patience) -> None:
-    """Let its connections wait for an answer as long as they may: PyMySQL knows one time for that and the greeting."""
+    """Set the read timeout after connecting: PyMySQL has only one for the greeting and for answers."""
 
     @sa.event.listens_for(engine, 'connect')
     def configure(connection: Any, record: Any) -> None:
@@ -64,11 +64,11 @@ def limit_mariadb(engine: sa.Engine, patience: Patience) -> None:
 
 
 def limit_postgresql(engine: sa.Engine, patience: Patience) -> None:
-    """Let its connections give up: the server what takes too long, and the driver a server that is silent."""
+    """Make connections give up: the server after its limits, and the driver when a server does not respond."""
     import psycopg
 
     class Connection(psycopg.Connection[Any]):
-        """psycopg itself waits for ever for a server that can be reached and says nothing."""
+        """Adds a time limit: psycopg itself waits forever for a server that is reachable but does not respond."""
 
         def wait(self, gen: Any, *args: Any, **options: Any) -> Any:
             if patience.answer is None:
@@ -76,7 +76,7 @@ def limit_postgresql(engine: sa.Engine, patience: Patience) -> None:
             try:
                 return super().wait(_within(patience.answer, gen), *args, **options)
             except TimeoutError as silence:
-                # What it says later would be taken for the answer to the next question.
+                # A late answer would be taken for that of the next statement.
                 self.close()
                 raise psycopg.OperationalError(str(silence)) from silence
 
@@ -97,7 +97,7 @@ def limit_postgresql(engine: sa.Engine, patience: Patience) -> None:
 
 
 def look_at_checkout(engine: sa.Engine) -> None:
-    """Let its pool hand out no connection that leads nowhere."""
+    """Test connections of the pool before they are handed out."""
 
     @sa.event.listens_for(engine, 'checkout')
     def look(driver: Any, record: Any, proxy: Any) -> None:
@@ -106,13 +106,13 @@ def look_at_checkout(engine: sa.Engine) -> None:
 
 
 def is_there(connection: sa.Connection) -> bool:
-    """Whether a connection still leads to the database."""
+    """Whether a connection is still alive."""
     return _answers(connection.dialect, connection.connection.dbapi_connection, connection.info)
 
 
 def _answers(dialect: Any, driver: Any, info: dict[str, Any]) -> bool:
-    """A connection is asked that was not used for a while, or on which something came that nobody asked for: a server
-    that goes says so. To ask each time would cost as much as a look-up."""
+    """Pings a connection that was idle for a while, or that has received unexpected data, as from a server that is
+    shutting down. A ping each time would cost as much as a query."""
     now = time.monotonic()
     quiet, info[USED_AT] = now - info.get(USED_AT, now), now
     try:
@@ -124,20 +124,20 @@ def _answers(dialect: Any, driver: Any, info: dict[str, Any]) -> bool:
 
 
 def _has_spoken(driver: Any) -> bool:
-    """Whether the server said something, or the connection is closed. PyMySQL keeps its socket to itself."""
+    """Whether the server has sent something, or the connection is closed. PyMySQL's socket is private."""
     socket = getattr(driver, '_sock', driver)
     return socket is None or has_come(socket.fileno())
 
 
 def has_come(descriptor: int) -> bool:
-    """Whether there is something to read, or the end, on a connection."""
+    """Whether there is data, or the end of the connection, to read."""
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     return bool(poll.poll(0))
 
 
 def _within(seconds: float, waiting: Any) -> Generator[Any, Any, Any]:
-    """The steps of what psycopg waits for, until the time is over; a step that is nothing says that time passes."""
+    """Runs psycopg's wait generator until the time is over; an empty step means that time has passed."""
     end = time.monotonic() + seconds
     try:
         state = next(waiting)

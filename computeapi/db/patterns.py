@@ -1,9 +1,8 @@
-"""Regular expressions that clients search with, bounded before a database sees them.
+"""Regular expressions in clients' search filters, restricted before a database gets them.
 
-What can be found with LIKE, letters and dots, is found with it. The rest must be in the part of the syntax that every
-database reads alike, which has neither look-around nor references back, and small by RE2's measure.
-PostgreSQL and SQLite (by RE2) then match in linear time; MariaDB backtracks, and is told when to give up.
-Case does not count.
+Patterns of only literals and dots are matched with LIKE. All others must use the part of the syntax that every database
+reads alike, without look-around and backreferences, and must be small by RE2's measure. PostgreSQL and SQLite (with
+RE2) then match in linear time; MariaDB backtracks, and is given a match limit. Matching is case-insensitive.
 """
 
 import functools
@@ -20,7 +19,7 @@ MOST_MEMORY = 128 * 1024
 PLAIN = re.compile(r'(\^?)((?:[^\\\[\](){}^$|*+?]|\\[^\w\s])*)(\$?)')
 SYMBOL = re.compile(r'\\?(.)', re.DOTALL)
 LIKE = {'.': '_', '%': '/%', '_': '/_', '/': '//'}
-"""What symbols of a plain pattern are for LIKE, where they are not the same."""
+"""The symbols of a plain pattern that differ in LIKE."""
 LITERAL = re.compile(r'[^\\\[\](){}^$|*+?.]|\\[^\w\s]')
 BEGIN = re.compile(rf'\^((?:{LITERAL.pattern})*)(.?)', re.DOTALL)
 OPTIONAL = ('*', '?', '{')
@@ -33,7 +32,7 @@ PORTABLE = re.compile(
     )*"""
 )
 
-# What stands before a pattern that a database is given.
+# The prefix of a pattern for a database.
 PREFIXES = {'mysql': '(*LIMIT_MATCH=20000)(?i)', 'mariadb': '(*LIMIT_MATCH=20000)(?i)'}
 
 
@@ -45,8 +44,8 @@ def is_bounded(pattern: str) -> bool:
 
 
 def prefix(pattern: str) -> str:
-    """What everything begins with that the pattern matches, which is_bounded; in lower case, and as far as that means
-    the same to every database."""
+    """The literal prefix, in lower case, of everything that the pattern matches, which is_bounded must accept; as far
+    as it means the same to every database."""
     found = BEGIN.match(pattern)
     if found is None or '|' in pattern:
         return ''
@@ -56,7 +55,7 @@ def prefix(pattern: str) -> str:
 
 
 def matches(column: sa.ColumnElement[Any], pattern: str, dialect: str) -> sa.ColumnElement[bool]:
-    """Whether the column holds something that the pattern matches, which is_bounded."""
+    """Whether the column matches the pattern, which must be accepted by is_bounded."""
     if plain := PLAIN.fullmatch(pattern):
         start, text, end = plain.groups()
         words = f'{"" if start else "%"}{SYMBOL.sub(_symbol, text)}{"" if end else "%"}'
@@ -65,27 +64,27 @@ def matches(column: sa.ColumnElement[Any], pattern: str, dialect: str) -> sa.Col
 
 
 def _symbol(found: re.Match[str]) -> str:
-    """A symbol of a plain pattern, in the words of LIKE: a dot is any letter, unless it is escaped."""
+    """A symbol of a plain pattern in LIKE syntax: an unescaped dot matches any character."""
     symbol = found[1]
     return symbol if found[0] == '\\.' else LIKE.get(symbol, symbol)
 
 
 def matcher(pattern: str) -> Callable[[str], Any]:
-    """What finds something in a value, if the pattern, which is_bounded, matches it."""
+    """A search function for the pattern, which must be accepted by is_bounded."""
     if PLAIN.fullmatch(pattern):
         return re.compile(pattern, re.IGNORECASE).search
     return functools.partial(search, f'(?i){pattern}')
 
 
 def search(pattern: str, value: str | None) -> bool | None:
-    """SQLite's REGEXP, which has no function of its own behind it."""
+    """Implements SQLite's REGEXP operator."""
     compiled = _compiled(pattern)
     return None if value is None or compiled is None else compiled.search(str(value)) is not None
 
 
 @functools.lru_cache(maxsize=256)
 def _compiled(pattern: str) -> Any:
-    """The pattern for RE2, or None if it is wrong or too large."""
+    """The pattern compiled by RE2, or None if it is invalid or too large."""
     import re2
 
     options = re2.Options()

@@ -1,4 +1,4 @@
-"""Ports, the addresses they hold and the security groups they are in."""
+"""Ports, their addresses and their security groups."""
 
 import functools
 import re
@@ -36,7 +36,7 @@ RELATIONS_OF = Among(
         port_security_groups.c.port_id,
     ),
 )
-"""The addresses of ports, and without one, the security groups that they are in."""
+"""The addresses of ports, and, in rows without an address, their security groups."""
 ON_NETWORK = ports.c.network_id == sa.bindparam('network')
 MAC_IS_TAKEN = sa.select(sa.exists().where(ON_NETWORK, ports.c.mac_address == sa.bindparam('mac')))
 GIVEN_LAST = sa.update(subnets).where(subnets.c.id == sa.bindparam('subnet'))
@@ -59,7 +59,7 @@ def _policy_of(port: Document) -> str | None:
 
 
 def _relations(work: Work, port_ids: list[str]) -> tuple[dict[str, list[Document]], dict[str, list[str]]]:
-    """By port, the addresses in the order in which they were given, and the ids of the security groups."""
+    """By port, the addresses in the order in which they were assigned, and the IDs of the security groups."""
     rows = RELATIONS_OF.find(work.connection, port_ids).all()
     given = sorted((row for row in rows if row.number is not None), key=lambda row: row.number)
     joined = sorted((group_id, port_id) for port_id, group_id, _, number in rows if number is None)
@@ -70,7 +70,7 @@ def _relations(work: Work, port_ids: list[str]) -> tuple[dict[str, list[Document
 
 
 def _holds_fixed_ips(values: list[str]) -> Clause:
-    """The filter fixed_ips=ip_address=A (or subnet_id=S), where several addresses mean any of them."""
+    """The filter fixed_ips=ip_address=A (or subnet_id=S); several addresses match any of them."""
     wanted: dict[str, list[str]] = {}
     for value in values:
         match = FIXED_IP_FILTER.fullmatch(value)
@@ -86,7 +86,7 @@ def _in_groups(ids: list[str]) -> Clause:
     return ports.c.id.in_(sa.select(held.c.port_id).where(held.c.security_group_id.in_(ids)))
 
 
-# What belongs to the network itself works without being bound to a host.
+# Ports of the network itself are active without being bound to a host.
 STATUS = sa.case(
     (ports.c.device_owner == FLOATING_IP, 'N/A'),
     (ports.c.admin_state_up.is_(False), 'DOWN'),
@@ -112,18 +112,18 @@ PORTS = Collection(
 
 
 def ports_of_routers(work: Work, router_ids: Iterable[str], owner: str) -> list[Document]:
-    """A router's gateway or its interfaces, whoever may see them."""
+    """The gateways or the interfaces of routers, regardless of the caller's access."""
     return PORTS.find(work.elevated(), device_id=list(router_ids), device_owner=owner)
 
 
-# By kind of resource, the condition that a port is affected by the one with this id.
+# By kind of resource, the condition for ports that a change of the resource with this ID affects.
 AFFECTED: dict[str, Callable[[str], Clause]] = {
     'ports': lambda port_id: ports.c.id == port_id,
     'networks': lambda network_id: ports.c.network_id == network_id,
     'floatingips': lambda id: ports.c.id.in_(sa.select(floating_ips.c.port_id).where(floating_ips.c.id == id)),
     'security-groups': lambda group_id: _in_groups([group_id]),
 }
-# By its end alone.
+# The same for its deletion.
 AFFECTED_BY_END: dict[str, Callable[[str], Clause]] = {
     **AFFECTED,
     'subnets': lambda id: ports.c.id.in_(sa.select(fixed_ips.c.port_id).where(fixed_ips.c.subnet_id == id)),
@@ -131,7 +131,7 @@ AFFECTED_BY_END: dict[str, Callable[[str], Clause]] = {
 
 
 def servers_on(work: Work, kind: str, resource_id: str, *, ending: bool = False) -> set[str]:
-    """The devices of projects whose ports a change of this resource, or its end, affects."""
+    """The servers whose ports are affected by a change of this resource, or by its deletion."""
     affected = (AFFECTED_BY_END if ending else AFFECTED).get(kind)
     if affected is None:
         return set()
@@ -153,7 +153,7 @@ def mac_is_taken(work: Work, network_id: str, mac_address: str) -> bool:
 
 
 def take_port(work: Work, port_id: str, device_id: str, facts: Document) -> bool:
-    """Give the port to a device in one step; False if another one holds it."""
+    """Attach the port to a device atomically; False if another device has it."""
     free = ports.c.device_id.in_(['', device_id])
     values = {'device_id': device_id, 'updated_at': work.clock(), **facts}
     return bool(work.connection.execute(ports.update().where(ports.c.id == port_id, free).values(values)).rowcount)
@@ -165,19 +165,19 @@ def set_security_groups(work: Work, port_id: str, group_ids: Iterable[str]) -> N
 
 
 def add_security_groups(work: Work, port_id: str, group_ids: Iterable[str]) -> None:
-    """Those of a port that is in none."""
+    """Add security groups to a port that has none."""
     rows = [{'port_id': port_id, 'security_group_id': group_id} for group_id in sorted(set(group_ids))]
     if rows:
         work.connection.execute(insertion(port_security_groups), rows)
 
 
 def held_addresses(work: Work, subnet_id: str, among: Sequence[str] | None = None) -> set[str]:
-    """Those that ports have."""
+    """The addresses that ports hold."""
     return _addresses(work, (fixed_ips,), subnet_id, among)
 
 
 def taken_addresses(work: Work, subnet_id: str, among: Sequence[str] | None = None) -> set[str]:
-    """Those that no other port can get: a port has them, or they are reserved."""
+    """The addresses that are not available: ports hold them, or they are reserved."""
     return _addresses(work, (fixed_ips, reserved_addresses), subnet_id, among)
 
 
@@ -190,7 +190,7 @@ def _addresses(work: Work, tables: tuple[sa.Table, ...], subnet_id: str, among: 
 
 @functools.cache
 def _in_subnet(tables: tuple[sa.Table, ...], one: bool | None) -> sa.CompoundSelect[tuple[str]]:
-    """The addresses of a subnet in these tables: all, or one that is wanted, or several."""
+    """The addresses of a subnet in these tables: all (None), or one wanted address, or several."""
     several = []
     wanted: sa.BindParameter[Any] = sa.bindparam('wanted', expanding=one is False)
     for table in tables:
@@ -216,7 +216,7 @@ def remove_fixed_ip(work: Work, port_id: str, address: str) -> None:
 
 
 def subnet_is_used(work: Work, subnet_id: str, owner: str | None = None) -> bool:
-    """Whether ports have addresses on it; those of devices of this owner, if one is named."""
+    """Whether ports have addresses on it; *owner*: only ports with this device owner."""
     there = [fixed_ips.c.subnet_id == subnet_id]
     if owner is not None:
         there.append(fixed_ips.c.port_id.in_(sa.select(ports.c.id).where(ports.c.device_owner == owner)))

@@ -1,4 +1,4 @@
-"""QoS policies and their rules, and what these ask of the hosts that ports are on."""
+"""QoS policies and their rules, and the resources that they request from the hosts of ports."""
 
 from collections.abc import Collection as Several
 from typing import Any
@@ -18,7 +18,7 @@ FACTS = {
     'bandwidth_limit': ('direction', 'max_kbps', 'max_burst_kbps'),
     'dscp_marking': ('dscp_mark',),
 }
-"""What rules of each type say."""
+"""The attributes of rules, by type."""
 
 RESOURCES = {
     (MINIMUM_BANDWIDTH, 'egress'): 'NET_BW_EGR_KILOBIT_PER_SEC',
@@ -27,7 +27,7 @@ RESOURCES = {
     (MINIMUM_PACKET_RATE, 'ingress'): 'NET_PACKET_RATE_IGR_KILOPACKET_PER_SEC',
     (MINIMUM_PACKET_RATE, 'any'): 'NET_PACKET_RATE_KILOPACKET_PER_SEC',
 }
-"""What placement calls that which rules of these types and directions ask for."""
+"""The resource classes that rules of these types and directions request."""
 
 
 def _visible_policies(context: Context) -> Clause:
@@ -65,7 +65,7 @@ def policy_is_used(work: Work, policy_id: str) -> bool:
 
 
 def asked_resources(work: Work, policy_ids: Several[str | None]) -> dict[str | None, dict[str, int]]:
-    """By policy, the least that its ports want of each resource; nothing for those that want nothing."""
+    """By policy, the minimum amounts of resources that its ports request; policies without such rules are omitted."""
     wanted = [policy_id for policy_id in policy_ids if policy_id is not None]
     if not wanted:
         return {}
@@ -78,5 +78,5 @@ def asked_resources(work: Work, policy_ids: Several[str | None]) -> dict[str | N
 
 
 def resource_request(resources: dict[str, int], vnic_type: str = 'normal') -> dict[str, Any]:
-    """What a port of this kind asks of a host, in the words of placement."""
+    """The resource request of a port of this VNIC type, in Placement's terms."""
     return {'resources': resources, 'required': [f'CUSTOM_VNIC_TYPE_{vnic_type.upper().replace("-", "_")}']}

@@ -1,12 +1,12 @@
-"""What is used of the quotas, counted as it changes: nobody has to look at all servers to know how many there are.
+"""Quota usage, counted incrementally, so that no request has to count all servers.
 
-Whoever changes what counts says so with `count`, in the same transaction. The rows are changed by its last statements
-(`flush`), in the order of their keys: who holds one waits for nothing else than others of them, and so for nobody who
-waits for it; and however many servers a transaction makes, each row is changed once. Triggers would do that in the
-middle of transactions, and MariaDB with a binary log lets only its administrator make any.
+Code that changes something countable calls `count` in the same transaction. The rows are updated by its last statements
+(`flush`), in the order of their keys: the holder of one lock then waits only for other usage rows, so there are no
+deadlocks; and each row is updated once, however many servers a transaction creates. Triggers would do that in the
+middle of transactions, and with a binary log MariaDB lets only administrators create them.
 
-What is used is an amount of a resource, which a user holds in a project (instances, cores, ram in MiB, server_groups),
-in a server group (server_group_members), or anywhere (key_pairs; the holder is '').
+A usage is an amount of a resource that a user holds in a project (instances, cores, ram in MiB, server_groups), in a
+server group (server_group_members), or anywhere (key_pairs; the holder is '').
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ from computeapi.states import TaskState, VMState
 
 
 class Counted(NamedTuple):
-    """A resource in the hands of a user, in a project or a server group."""
+    """A resource of a user, in a project or a server group."""
 
     holder_id: str
     user_id: str
@@ -30,20 +30,20 @@ class Counted(NamedTuple):
 
 
 OWNERS = {'server_group_members': 'server group', 'key_pairs': 'user'}
-"""Whose a resource is, if not a project's."""
+"""The kind of holder of a resource, if it is not a project."""
 Amounts = Mapping[Counted, int]
 ANYWHERE = ''
-"""What holds key pairs."""
+"""The holder of key pairs."""
 OF_A_SERVER = (
     *(servers.c.project_id, servers.c.user_id, servers.c.vcpus, servers.c.memory_mb),
     *(servers.c.vm_state, servers.c.task_state, servers.c.deleted_at, servers.c.server_group_id),
 )
-"""The columns of a server that say what it takes."""
+"""The columns of a server that determine its usage."""
 COUNTING = (
     servers.c.deleted_at.is_(None),
     sa.or_(servers.c.vm_state != VMState.SOFT_DELETED, servers.c.task_state == TaskState.RESTORING),
 )
-"""A server that can still be restored takes nothing of the quota, until somebody asks for it."""
+"""A soft-deleted server uses no quota until it is being restored."""
 
 HOLDER: sa.BindParameter[Any] = sa.bindparam('holder')
 OF_HOLDER = (
@@ -56,16 +56,16 @@ PENDING = 'computeapi_counts'
 
 
 def new() -> dict[str, Any]:
-    """The options of a connection on which a transaction begins that may count."""
+    """The execution options of a connection for a transaction that may count."""
     return {PENDING: Counter[Counted]()}
 
 
-# ------------------------------------------------------------------ what is used
+# ------------------------------------------------------------------ reading usage
 
 
 def used(connection: sa.Connection, holder_id: str, user_id: str | None = None) -> Counter[str]:
-    """By resource, what one user, or (None) all together, have in a project or group; with what this transaction
-    has counted."""
+    """By resource, the usage of one user, or (None) of all, in a project or group; includes uncommitted counts of this
+    transaction."""
     statement = OF_HOLDER if user_id is None else OF_USER
     rows = connection.execute(statement, {'holder': holder_id, 'user': user_id})
     found = Counter({resource: int(amount) for resource, amount in rows})
@@ -74,31 +74,31 @@ def used(connection: sa.Connection, holder_id: str, user_id: str | None = None) 
 
 
 def add_pending(connection: sa.Connection, found: Counter[str], holder_id: str, user_id: str | None) -> None:
-    """Add what this transaction has counted to what was found written down."""
+    """Add what this transaction has counted to the stored amounts."""
     for held, amount in connection.get_execution_options().get(PENDING, {}).items():
         if held.holder_id == holder_id and user_id in (None, held.user_id):
             found[held.resource] += amount
 
 
-# ------------------------------------------------------------------ what changes it
+# ------------------------------------------------------------------ changing usage
 
 
 def count(connection: sa.Connection, amounts: Amounts, sign: int = 1) -> None:
-    """So much more (or less, for a sign of -1) is used when the transaction is over."""
+    """Add to the usage (or subtract, for a sign of -1) when the transaction ends."""
     pending = connection.get_execution_options()[PENDING]
     for held, amount in amounts.items():
         pending[held] += sign * amount
 
 
 def flush(connection: sa.Connection) -> None:
-    """Write down what the transaction has counted; nothing may come after that."""
+    """Store what the transaction has counted; must be its last change."""
     pending = connection.get_execution_options()[PENDING]
     rows = [{**held._asdict(), 'amount': amount} for held, amount in sorted(pending.items()) if amount]
     upsert(connection, quota_usages, rows, added=('amount',))
 
 
 def of_server(row: Mapping[str, Any]) -> dict[Counted, int]:
-    """What a server takes, by its columns; a row to be made may lack those that are NULL."""
+    """The usage of a server, by its columns; a row to be inserted may lack those that are NULL."""
     kept = row['vm_state'] == VMState.SOFT_DELETED and row.get('task_state') != TaskState.RESTORING
     if row.get('deleted_at') is not None or kept:
         return {}
@@ -123,7 +123,7 @@ OF_ROWS = {servers.name: of_server, server_groups.name: of_server_group, keypair
 
 
 def of_rows(rows: Mapping[str, Iterable[Mapping[str, Any]]]) -> Counter[Counted]:
-    """What all these rows, by their tables, take."""
+    """The usage of all these rows, by their tables."""
     amounts: Counter[Counted] = Counter()
     for table, of_row in OF_ROWS.items():
         for row in rows.get(table, ()):
@@ -132,14 +132,14 @@ def of_rows(rows: Mapping[str, Iterable[Mapping[str, Any]]]) -> Counter[Counted]
     return amounts
 
 
-# ------------------------------------------------------------------ whether it is right
+# ------------------------------------------------------------------ checking usage
 
 
 def differences(connection: sa.Connection, held: Counted | None = None) -> list[tuple[Counted, int]]:
-    """What the rows that count amount to, less what was counted, where it is not the same; of one or of all.
+    """The actual usage minus the counted one, where they differ; of one holder or of all.
 
-    One statement, so that nothing changes in between. What is missing can be counted at any time: what others count
-    meanwhile is missing to nobody.
+    It takes one statement, so that nothing changes in between. The difference can be counted at any later time, because
+    concurrent changes affect both sides alike.
     """
     both = sa.union_all(*_parts()).subquery()
     missing = sa.func.sum(both.c.amount)
@@ -150,7 +150,7 @@ def differences(connection: sa.Connection, held: Counted | None = None) -> list[
 
 
 def _parts() -> list[sa.Select[Any]]:
-    """What the rows amount to, and what was counted as less than nothing."""
+    """The actual usage, and the counted one negated."""
     one, owner = sa.func.count(), (servers.c.project_id, servers.c.user_id)
     anywhere = sa.cast(sa.literal(ANYWHERE), quota_usages.c.holder_id.type)
     return [

@@ -1,4 +1,4 @@
-"""Limits, and what counts against them, as rows."""
+"""Quota limits, and the usage that counts against them, as rows."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -11,13 +11,13 @@ from computeapi.db.records import lock_row, upsert
 from computeapi.db.tables.compute import quota_classes, quota_locks, quotas
 
 COUNTED = ('instances', 'cores', 'ram', 'server_groups')
-# What the user_id of a limit is when it is the whole project's.
+# The user_id of a limit that applies to the whole project.
 EVERYBODY = ''
 
 
 class QuotaBounds(NamedTuple):
-    """Limits by resource, of which those of the user come before those of the project, and these before the class's;
-    and what is used."""
+    """Limits by resource, and the usage; limits of the user override those of the project, and these those of the
+    class."""
 
     of_class: dict[str, int]
     project: dict[str, int]
@@ -34,7 +34,7 @@ OF_USER = OF_PROJECT.where(quotas.c.user_id == sa.bindparam('user'))
 
 
 def _together(*parts: sa.Select[Any]) -> sa.CompoundSelect[Any]:
-    """What all of these find, each row with its part's place in QuotaBounds."""
+    """The union of these, each row with its part's index in QuotaBounds."""
     return sa.union_all(*(part.add_columns(sa.literal_column(str(place))) for place, part in enumerate(parts)))
 
 
@@ -48,14 +48,14 @@ def class_limits(connection: sa.Connection, class_name: str) -> dict[str, int]:
 
 
 def limits(connection: sa.Connection, class_name: str, project_id: str, user_id: str | None = None) -> QuotaBounds:
-    """The limits of the class, and those set for the project and for the user in it; nothing of what is used."""
+    """The limits of the class, and those set for the project and for the user in it; without the usage."""
     return _bounds(connection, LIMITS, class_name, project_id, user_id)
 
 
 def bounds(
     connection: sa.Connection, class_name: str, project_id: str, user_id: str | None = None, *, of_user: bool = False
 ) -> QuotaBounds:
-    """As `limits`, with what all in the project use, or the user does, as `usage` tells it."""
+    """Like `limits`, with the usage of the whole project, or (*of_user*) of the user."""
     found = _bounds(connection, BOUNDS_OF_USER if of_user else BOUNDS, class_name, project_id, user_id)
     quota_usages.add_pending(connection, found.used, project_id, user_id if of_user else None)
     return found
@@ -72,7 +72,7 @@ def _bounds(
 
 
 def given_to_users(connection: sa.Connection, project_id: str, besides: str | None = None) -> dict[str, int]:
-    """By resource, what the limits of single users in the project (other than one) add up to."""
+    """By resource, the sum of the limits of individual users in the project (except one)."""
     statement = (
         sa.select(quotas.c.resource, sa.func.sum(quotas.c.hard_limit))
         .where(quotas.c.project_id == project_id, quotas.c.user_id.not_in([EVERYBODY, besides or EVERYBODY]))
@@ -83,7 +83,7 @@ def given_to_users(connection: sa.Connection, project_id: str, besides: str | No
 
 
 def set_limits(connection: sa.Connection, project_id: str, user_id: str | None, limits: Mapping[str, int]) -> None:
-    """Limits of the project, or of one user in it; those not named stay."""
+    """Set limits of the project, or of one user in it; those not named are kept."""
     holder = {'project_id': project_id, 'user_id': user_id or EVERYBODY}
     upsert(connection, quotas, [holder | {'resource': name, 'hard_limit': limit} for name, limit in limits.items()])
 
@@ -94,7 +94,7 @@ def set_class_limits(connection: sa.Connection, class_name: str, limits: Mapping
 
 
 def delete_limits(connection: sa.Connection, project_id: str, user_id: str | None = None) -> None:
-    """Forget the limits of the project and of all users in it, or of one user."""
+    """Delete the limits of the project and of all users in it, or of one user."""
     conditions = [quotas.c.project_id == project_id]
     if user_id:
         conditions.append(quotas.c.user_id == user_id)
@@ -102,17 +102,17 @@ def delete_limits(connection: sa.Connection, project_id: str, user_id: str | Non
 
 
 def lock(connection: sa.Connection, holder: str) -> None:
-    """Wait for other transactions that count what this project (or user) has, and make later ones wait for this."""
+    """Serialize with other transactions that count the usage of this project (or user)."""
     lock_row(connection, quota_locks, {'project_id': holder})
 
 
 def usage(connection: sa.Connection, project_id: str, user_id: str | None = None) -> dict[str, int]:
-    """How many servers, cores, MiB of memory and server groups the project (or one user in it) has."""
+    """The number of servers, cores, MiB of memory and server groups of the project (or of one user in it)."""
     return of_servers(quota_usages.used(connection, project_id, user_id))
 
 
 def of_servers(used: Counter[str]) -> dict[str, int]:
-    """What is used of the resources that a project has."""
+    """The usage of the resources that are counted by project."""
     return {resource: used[resource] for resource in COUNTED}
 
 

@@ -1,4 +1,4 @@
-"""With whom the resources of a network service are shared, one by one."""
+"""RBAC policies: the sharing of individual network resources."""
 
 from computeapi import errors
 from computeapi.db.network_collection import Collection, Work
@@ -13,5 +13,5 @@ RBAC_POLICIES = Collection(
 
 
 def forget(work: Work, object_id: str) -> None:
-    """What is gone is shared with nobody."""
+    """Delete the policies of a deleted resource."""
     RBAC_POLICIES.delete(work, object_id=object_id)

@@ -1,5 +1,5 @@
-"""Rows as records: which columns a statement asks for, and in which order, follows from the fields of a record.
-And rows that are inserted, or replaced where they are there already, in one statement on every database.
+"""Rows as records: the columns of a statement, and their order, follow from the fields of a record. Also inserts and
+upserts in one statement on every database.
 
 ACTIONS = Rows(Action, actions)
 ACTIONS.all(connection, ACTIONS.select.where(actions.c.server_id == server_id))
@@ -19,8 +19,8 @@ R = TypeVar('R')
 class Rows(Generic[R]):
     """The rows of a table as records of one class, a NamedTuple or a dataclass.
 
-    A field without a default is the column of its name (of the table, or among *others*), or the import fails with
-    a KeyError; one with a default is nothing that the statement loads. `select` is the statement to build on.
+    A field without a default is the column of its name (of the table, or among *others*); otherwise the import fails
+    with a KeyError. Fields with a default are not loaded. `select` is the statement to build on.
     """
 
     def __init__(self, record: Callable[..., R], table: sa.Table, **others: sa.ColumnElement[Any]):
@@ -31,11 +31,11 @@ class Rows(Generic[R]):
     def all(
         self, connection: sa.Connection, statement: sa.Executable, parameters: Mapping[str, Any] | None = None
     ) -> list[R]:
-        """What a statement made of `select` finds."""
+        """The records of a statement built from `select`."""
         return self.of(connection.execute(statement, parameters).all())
 
     def of(self, rows: Iterable[sa.Row[Any]]) -> list[R]:
-        """What a statement made of `select` found."""
+        """The records of the result of a statement built from `select`."""
         record = self.record
         return [record(*row) for row in rows]
 
@@ -46,11 +46,11 @@ class Rows(Generic[R]):
         return None if row is None else self.record(*row)
 
     def find(self, connection: sa.Connection, *, lock: bool = False, **values: Any) -> R | None:
-        """The one record with these values; with `lock`, nobody else changes it in this transaction."""
+        """The record with these values; `lock` locks it for this transaction."""
         return self.first(connection, self._finding(tuple(values), lock, _nulls(values)), _named(values))
 
     def named(self, connection: sa.Connection, **values: Any) -> list[R]:
-        """The records with these values, by name (if they have one) and id."""
+        """The records with these values, by name (if they have one) and ID."""
         key = self.table.c.id
         return self.all(connection, self.select.filter_by(**values).order_by(self.table.c.get('name', key), key))
 
@@ -58,23 +58,23 @@ class Rows(Generic[R]):
         connection.execute(insertion(self.table), values)
 
     def add(self, connection: sa.Connection, **values: Any) -> int:
-        """As `insert`, for a table whose key counts; the number that the row is given."""
+        """Like `insert`, for a table with an integer key; returns the new ID."""
         key = connection.execute(insertion(self.table), values).inserted_primary_key
         assert key is not None
         return int(key[0])
 
     def update(self, connection: sa.Connection, /, values: Mapping[str, Any], **where: Any) -> None:
-        """Give the rows that have the values *where* other ones."""
+        """Update the rows that match *where*."""
         if values:
             change(connection, self._updating(tuple(where), _nulls(where)), values, _named(where))
 
     def delete(self, connection: sa.Connection, /, **values: Any) -> int:
-        """How many rows with these values were there to delete."""
+        """Delete the rows with these values; returns how many there were."""
         return connection.execute(self._deleting(tuple(values), _nulls(values)), _named(values)).rowcount
 
-    # The statements are made once for the names of columns: to make one costs more than to execute it.
+    # Statements are cached by column names, because building one costs more than executing it.
 
-    @functools.cache  # noqa: B019  There are as many Rows as there are records.
+    @functools.cache  # noqa: B019  There is one Rows per record class.
     def _finding(self, names: tuple[str, ...], lock: bool, nulls: frozenset[str]) -> sa.Select[Any]:
         query = self.select.where(*self._holding(names, nulls))
         return query.with_for_update() if lock else query
@@ -96,7 +96,7 @@ class Rows(Generic[R]):
 
 
 HOLDING = 'holding_'
-"""What the parameters of a condition are called, before the names of their columns."""
+"""The prefix of condition parameters, followed by the names of their columns."""
 
 
 def _named(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,21 +109,22 @@ def _nulls(values: Mapping[str, Any]) -> frozenset[str]:
 
 @functools.cache
 def insertion(table: sa.Table) -> sa.Insert:
-    """The statement that is executed with the values of a row."""
+    """The INSERT statement, to be executed with the values of a row."""
     return sa.insert(table)
 
 
 def change(connection: sa.Connection, statement: sa.Update, values: Mapping[str, Any], where: Mapping[str, Any]) -> int:
-    """Execute an update that was made once: *values* for its columns, *where* for its parameters, which no column is
-    called; how many rows it changed."""
+    """Execute a cached update: *values* for its columns, *where* for its parameters, whose names are not column names;
+    returns the number of rows changed."""
     if any(isinstance(value, sa.ClauseElement) for value in values.values()):
         return connection.execute(statement.values(**values), where).rowcount
     return connection.execute(statement, {**values, **where}).rowcount
 
 
 class Among:
-    """The statement for the rows that hold one of some values in a column; for one value it is another statement.
-    more: statements for more of such rows.  order: the names of the columns that all of them are sorted by."""
+    """The statement for the rows that have one of some values in a column; a single value uses another statement.
+    more: further statements whose rows are appended.  order: the names of the columns by which all of them are
+    sorted."""
 
     def __init__(
         self,
@@ -137,7 +138,7 @@ class Among:
     def find(
         self, connection: sa.Connection, values: Collection[Any], parameters: Mapping[str, Any] | None = None
     ) -> sa.CursorResult[*tuple[Any, ...]]:
-        """The rows that hold one of these values; parameters: others that the statement has."""
+        """The rows with one of these values; parameters: further parameters of the statement."""
         if len(values) == 1:
             return connection.execute(self._one, {**(parameters or {}), 'value': next(iter(values))})
         among = {**(parameters or {}), 'values': list(values)}
@@ -147,7 +148,7 @@ class Among:
     def _one(self) -> Any:
         return self._where(lambda column: column == sa.bindparam('value', type_=column.type))
 
-    @functools.cache  # noqa: B019  There are as few as there are statements.
+    @functools.cache  # noqa: B019  There are few, one for each statement.
     def _several(self, dialect: str) -> Any:
         return self._where(functools.partial(_is_among, dialect))
 
@@ -157,8 +158,8 @@ class Among:
 
 
 def _is_among(dialect: str, column: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
-    """Whether a column holds one of the `values`: these are one parameter where a database looks into a list, which is
-    else written into the text of the statement, value by value, each time."""
+    """Whether a column has one of the `values`: a single array parameter on databases that support it; elsewhere the
+    list is expanded into the text of the statement each time."""
     if dialect == 'postgresql':
         return column == sa.any_(sa.bindparam('values', type_=sa.ARRAY(column.type)))
     if dialect == 'sqlite':
@@ -168,7 +169,7 @@ def _is_among(dialect: str, column: sa.ColumnElement[Any]) -> sa.ColumnElement[b
 
 
 def required(record: Any) -> list[str]:
-    """The names of the fields without a default, in their order."""
+    """The names of the fields without a default, in order."""
     if dataclasses.is_dataclass(record):
         missing = dataclasses.MISSING
         fields = dataclasses.fields(record)
@@ -184,17 +185,16 @@ def upsert(
     *,
     added: tuple[str, ...] = (),
 ) -> None:
-    """Let the table hold these rows, told apart by its primary key; they are locked until the transaction ends.
+    """Insert these rows, or update those whose primary key exists; they stay locked until the transaction ends.
 
-    changed: the columns that a row gets anew which is there; unset: all.  added: those of them whose new value is added
-    to the one that is there.
+    changed: the columns to update in existing rows; None: all.  added: those of them to which the new value is added.
     """
     if rows:
         connection.execute(_statement(connection.dialect.name, table, changed, added), rows)
 
 
 def make_sure(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> bool:
-    """Insert the row, unless there is one of its key: that stays as it is. Whether there was none."""
+    """Insert the row, unless its key exists: then the existing row is kept. Returns whether it was inserted."""
     return connection.execute(_ensuring(connection.dialect.name, table), row).rowcount == 1
 
 
@@ -203,25 +203,25 @@ def _ensuring(dialect: str, table: sa.Table) -> sa.Insert:
     insert = _insert(dialect, table)
     mariadb = dialect in ('mysql', 'mariadb')
     ensuring: sa.Insert = insert.prefix_with('IGNORE') if mariadb else insert.on_conflict_do_nothing()
-    # Of what is inserted, SQLAlchemy forgets the number of rows where it is not asked to keep it.
+    # SQLAlchemy does not keep the row count of an insert by default.
     return ensuring.execution_options(preserve_rowcount=True)
 
 
 def make_sure_of(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """As `make_sure`, of several rows."""
+    """Like `make_sure`, for several rows."""
     connection.execute(_ensuring(connection.dialect.name, table), rows)
 
 
 def lock_row(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> None:
-    """Hold a row that is only there to be locked, until the transaction ends; make it first if need be."""
+    """Lock a row that exists only to be locked, until the transaction ends; creates it first if necessary."""
     if connection.dialect.name in ('mysql', 'mariadb'):
         _make_apart(connection, table, row)
     upsert(connection, table, [row])
 
 
 def _make_apart(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> None:
-    """Make the row in a transaction of its own: if one that made it was rolled back, InnoDB would let those that wait
-    for it lock the gap together, and then each other out."""
+    """Create the row in a transaction of its own: if the creating transaction were rolled back, InnoDB would let all
+    waiters lock the gap, and then deadlock."""
     wanted = [table.c[name] == value for name, value in row.items()]
     if connection.execute(sa.select(sa.literal(1)).where(*wanted)).first() is None:
         with connection.engine.begin() as other:
@@ -233,7 +233,7 @@ def _statement(
     dialect: str, table: sa.Table, changed: tuple[str, ...] | None = None, added: tuple[str, ...] = ()
 ) -> sa.Insert:
     keys = [column.name for column in table.primary_key]
-    # A table that has nothing but its key gets the key again: the row is locked all the same.
+    # For a table that has only its key, the key is set again, so that the row is locked all the same.
     changed = changed or tuple(column.name for column in table.columns if column.name not in keys) or tuple(keys)
     insert = _insert(dialect, table)
     found: sa.Insert
@@ -245,12 +245,12 @@ def _statement(
 
 
 def _values(table: sa.Table, new: Any, changed: Collection[str], added: Collection[str]) -> dict[str, Any]:
-    """What a row gets that is there, from the new one."""
+    """The new values of an existing row."""
     return {name: table.c[name] + new[name] if name in added else new[name] for name in changed}
 
 
 def _insert(dialect: str, table: sa.Table) -> Any:
-    # What is not the database would be memory and time of each start.
+    # Importing other dialects would cost memory and startup time.
     if dialect == 'postgresql':
         from sqlalchemy.dialects import postgresql
 

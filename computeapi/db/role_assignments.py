@@ -1,4 +1,4 @@
-"""Queries of roles: which imply others, who was given them where, and what that comes to."""
+"""Queries of roles: implications, grants, and effective roles."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -33,10 +33,11 @@ R = TypeVar('R')
 
 @dataclass(frozen=True)
 class Assignment:
-    """A role that a user or a group was given, or (effective) that a user has.
+    """A role granted to a user or a group, or (effective) held by a user.
 
-    origin_id: the target of the grant, from which a project inherits it.  member_of: the group that the user has it by.
-    granted_role_id: the role of the grant, where another implies this one.  prior_role_id: the one that does.
+    origin_id: the target of the grant, from which a project inherits it.  member_of: the group through which the user
+    has it.
+    granted_role_id: the role of the grant, if that implies this one.  prior_role_id: the role that implies it directly.
     """
 
     user_id: str | None
@@ -64,7 +65,7 @@ ROLES = Rows(Role, roles)
 IMPLICATIONS = Rows(Implication, implications)
 GRANTS = Rows(Grant, grants)
 
-# By an inherited grant a role is held on each of the projects below its target.
+# An inherited grant gives the role on each of the projects below its target.
 TARGET_KIND = sa.case((ancestors.c.project_id.is_not(None), 'project'), else_=grants.c.target_kind)
 TARGET_ID = sa.func.coalesce(ancestors.c.project_id, grants.c.target_id)
 
@@ -110,9 +111,10 @@ def given_roles(connection: sa.Connection, **grant: Any) -> list[Role]:
 def effective_roles(
     connection: sa.Connection, user_id: str, kind: str, target_id: str, among: Collection[str] | None = None
 ) -> list[Role]:
-    """The roles of a user on a target: given, inherited, by groups, implied. A domain's own count by what they imply.
+    """The roles of a user on a target: granted, inherited, through groups, implied. Domain-specific roles count only
+    through the roles that they imply.
 
-    among: the roles that an application credential is limited to, and what they imply.
+    among: the roles that an application credential is limited to, with the roles that they imply.
     """
     held = _with_implied(sa.select(grants.c.role_id).where(_of_user(user_id), _reaching(kind, target_id)), 'held')
     if among is not None:
@@ -131,7 +133,7 @@ def granted_domains(connection: sa.Connection, user_id: str) -> list[Domain]:
 
 
 def assignments(connection: sa.Connection, *, below: str | None = None, **values: Any) -> list[Assignment]:
-    """Every grant with these values of the record; below: on that project, or on one below it."""
+    """Every grant with these values in the record; below: on that project or its descendants."""
     query = (
         GIVEN.select.select_from(grants)
         .outerjoin(users, users.c.id == grants.c.actor_id)
@@ -143,7 +145,7 @@ def assignments(connection: sa.Connection, *, below: str | None = None, **values
 
 
 def effective_assignments(connection: sa.Connection, *, below: str | None = None, **values: Any) -> list[Assignment]:
-    """Every role that a user has by a grant, on each project that it reaches, without those it implies."""
+    """Every role that a user has by a grant, on each project that the grant reaches, without implied roles."""
     query = (
         EFFECTIVE.select.select_from(grants)
         .outerjoin(memberships, memberships.c.group_id == grants.c.actor_id)
@@ -171,13 +173,13 @@ def delete_grants_of_domain(connection: sa.Connection, domain_id: str) -> None:
 
 
 def _of_user(user_id: str) -> sa.ColumnElement[bool]:
-    """Whether a grant is the user's, or of a group that it is in."""
+    """Whether a grant belongs to the user, or to a group that the user is in."""
     own_groups = sa.select(memberships.c.group_id).where(memberships.c.user_id == user_id)
     return sa.or_(grants.c.actor_id == user_id, grants.c.actor_id.in_(own_groups))
 
 
 def _reaching(kind: str, target_id: str | sa.ColumnElement[str]) -> sa.ColumnElement[bool]:
-    """Whether a grant is one on the target, or one that a project inherits."""
+    """Whether a grant is on the target, or is inherited by it."""
     own = sa.and_(grants.c.target_kind == kind, grants.c.target_id == target_id, ~grants.c.inherited)
     if kind != 'project':
         return own
@@ -186,7 +188,7 @@ def _reaching(kind: str, target_id: str | sa.ColumnElement[str]) -> sa.ColumnEle
 
 
 def _with_implied(given: sa.Select[tuple[str]], name: str) -> sa.CTE:
-    """The ids of roles, and of those they imply."""
+    """The IDs of roles and of all roles that they imply."""
     held = given.cte(name, recursive=True)
     implied = sa.select(implications.c.implied_role_id).join(held, implications.c.prior_role_id == held.c.role_id)
     return held.union(implied)

@@ -1,4 +1,4 @@
-"""Routers and floating IPs: the way out of a project's networks."""
+"""Routers and floating IPs, which connect a project's networks to external ones."""
 
 from collections.abc import Iterable
 
@@ -81,8 +81,7 @@ AROUND = Among(
 
 
 def around_ports(work: Work, port_ids: Iterable[str]) -> dict[str, tuple[Document, list[str]]]:
-    """By port, what those know of its network who are on it, whosever it is (name and mtu), and the addresses that lead
-    to the port."""
+    """By port, the name and MTU of its network, regardless of who owns that, and the floating addresses of the port."""
     found: dict[str, tuple[Document, list[str]]] = {}
     for port_id, name, mtu, address in AROUND.find(work.connection, list(port_ids)):
         _, leading = found.setdefault(port_id, ({'name': name, 'mtu': mtu}, []))
@@ -92,25 +91,25 @@ def around_ports(work: Work, port_ids: Iterable[str]) -> dict[str, tuple[Documen
 
 
 def free_floating_ips(work: Work, network_id: str) -> list[str]:
-    """The ids of those from this network that lead nowhere, whosever they are."""
+    """The IDs of unassociated floating IPs of this network, regardless of their owners."""
     mine = (floating_ips.c.floating_network_id == network_id, floating_ips.c.port_id.is_(None))
     return list(work.connection.scalars(sa.select(floating_ips.c.id).where(*mine)))
 
 
 def floating_ips_on(work: Work, host: str) -> list[Document]:
-    """Those of the caller's that lead to a port on the host."""
+    """The caller's floating IPs that lead to a port on the host."""
     return FLOATING_IPS.find(work, floating_ips.c.port_id.in_(sa.select(ports.c.id).where(ports.c.host == host)))
 
 
 def dissociate_ports(work: Work, port_ids: Iterable[str], address: str | None = None) -> None:
-    """No floating IP leads to these ports (or to this address of theirs), which are locked, any more."""
+    """Dissociate floating IPs from these ports (or from this address of theirs), which must be locked."""
     clauses: list[Clause] = [floating_ips.c.port_id.in_(list(port_ids))]
     if address is not None:
         clauses.append(floating_ips.c.fixed_ip_address == address)
     ids = list(work.connection.scalars(sa.select(floating_ips.c.id).where(*clauses)))
     if ids:
-        # By their own ids: InnoDB would lock the entries of another index before the rows, and who takes a floating IP
-        # from its port changes the row before the entry.
+        # Locked by their own IDs: InnoDB would lock the entries of another index before the rows, while a transaction
+        # that dissociates a single floating IP changes the row before the entry.
         locking = sa.select(floating_ips.c.id).where(floating_ips.c.id.in_(ids)).order_by(floating_ips.c.id)
         work.connection.execute(locking.with_for_update())
         leading = floating_ips.update().where(floating_ips.c.id.in_(ids), *clauses)
@@ -118,7 +117,7 @@ def dissociate_ports(work: Work, port_ids: Iterable[str], address: str | None = 
 
 
 def floating_ip_leads_to(work: Work, port_id: str, fixed_address: str, *, but: str) -> bool:
-    """Whether another floating IP than `but` has this fixed address."""
+    """Whether a floating IP other than `but` leads to this fixed address."""
     there = sa.exists().where(
         floating_ips.c.port_id == port_id,
         floating_ips.c.fixed_ip_address == fixed_address,

@@ -1,7 +1,7 @@
-"""The version of the tables in a database, and how it is brought up to date.
+"""The version of a database's tables, and upgrades.
 
-Revisions are counted: the one of `0001_initial.py` is `0001`, and they follow each other in a line. So what is
-the newest can be told without Alembic, which is loaded only when there is something to do.
+Revisions are numbered: the one of `0001_initial.py` is `0001`, and they form a single line. So the newest one is known
+without Alembic, which is loaded only when there is something to do.
 """
 
 import os
@@ -22,7 +22,7 @@ LOCK_NUMBER = 0x636F6D70
 
 
 class WrongTables(DatabaseTrouble):
-    """The tables are not those of this release."""
+    """The tables do not match this release."""
 
 
 def revisions() -> set[str]:
@@ -31,12 +31,12 @@ def revisions() -> set[str]:
 
 
 def head() -> str:
-    """The newest revision there is."""
+    """The newest revision."""
     return max(revisions(), default='')
 
 
 def version(store: Store) -> str | None:
-    """The revision of the tables in the database; None before the first. To ask does not make a file of SQLite."""
+    """The revision of the tables in the database; None before the first. Does not create an SQLite file."""
     if store.dialect == 'sqlite' and _would_make(store.url.database or ':memory:'):
         return None
     with store.read() as connection:
@@ -44,12 +44,12 @@ def version(store: Store) -> str | None:
 
 
 def upgrade(store: Store) -> bool:
-    """Bring the tables to the newest revision; whether there was anything to do. Where SQLite has none they are made as
-    they are now: to go through all revisions takes longer than all else that a start does.
+    """Upgrade the tables to the newest revision; returns whether there was anything to do. An empty SQLite database
+    gets the current tables directly, because going through all revisions takes longer than everything else at startup.
 
-    Processes that start together take turns, and those that come later find the work done. All revisions are
-    one transaction where the database can; MariaDB commits after each table, and Steps goes on from there.
-    WrongTables for those of a release that this one does not know.
+    Processes that start together take turns, and later ones find the work done. All revisions are one transaction where
+    the database supports that; MariaDB commits after each DDL statement, and Steps resumes from there. WrongTables if
+    the tables belong to a release that this one does not know.
     """
     if not _is_older(found := version(store)):
         return False
@@ -63,20 +63,21 @@ def upgrade(store: Store) -> bool:
 
 
 def create(store: Store) -> None:
-    """Make the newest tables where there are none, without going through all revisions; else as `upgrade`.
+    """Create the current tables in an empty database, without going through all revisions; otherwise the same as
+    `upgrade`.
 
-    For databases that are thrown away: what makes the others is tried on every one of them.
+    For databases that are thrown away: in all others, the migrations themselves get tested.
     """
     if version(store) is not None or not _create(store):
         upgrade(store)
 
 
 def _create(store: Store) -> bool:
-    """Make the newest tables where there are none; False if there are some now."""
+    """Create the current tables in an empty database; False if it is no longer empty."""
     with store.write() as connection:
         if sa.inspect(connection).get_table_names():
             return False
-        # That none of them is there need not be asked again for each.
+        # The database is empty, so there is no need to check for each table.
         metadata.create_all(connection, checkfirst=False)
         connection.exec_driver_sql('CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)')
         connection.execute(sa.text('INSERT INTO alembic_version VALUES (:head)'), {'head': head()})
@@ -84,7 +85,7 @@ def _create(store: Store) -> bool:
 
 
 def check(store: Store) -> None:
-    """WrongTables unless the tables are those of this release."""
+    """WrongTables unless the tables match this release."""
     if reason := obstacle(version(store)):
         raise WrongTables(f'{store.url.render_as_string()}: {reason}')
 
@@ -95,11 +96,11 @@ def obstacle(found: str | None) -> str | None:
         return None
     if not is_later(found):
         return f'Its tables are at revision {found}, not {head()}: run `computeapi db upgrade`.'
-    return f'Its tables are at revision {found}, which this release does not know: it knows those up to {head()}.'
+    return f'Its tables are at revision {found}, which this release does not support: its newest revision is {head()}.'
 
 
 def is_later(found: str | None) -> bool:
-    """Whether the tables are those of a release after this one, which has only added to them: what runs goes on."""
+    """Whether the tables belong to a later release: it only adds to them, so running processes can go on."""
     return found is not None and found not in revisions()
 
 
@@ -110,7 +111,7 @@ def _is_older(found: str | None) -> bool:
 
 
 def _would_make(database: str) -> bool:
-    """Whether SQLite would make the file; what is no path is in memory, or a URI of SQLite's own."""
+    """Whether SQLite would create the file; names that are not paths are in memory, or SQLite URIs."""
     if database.startswith((':memory:', 'file:')) or os.path.exists(database):
         return False
     return os.path.isdir(os.path.dirname(database) or '.')
@@ -125,14 +126,14 @@ def _version(connection: sa.Connection) -> str | None:
 
 @contextmanager
 def _one_at_a_time(connection: sa.Connection) -> Iterator[None]:
-    """Hold a lock of the whole database; SQLite's own write lock is one already."""
+    """Hold a lock on the whole database; SQLite's own write lock is one already."""
     if connection.dialect.name == 'postgresql':
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(LOCK_NUMBER)))
     if connection.dialect.name not in ('mysql', 'mariadb'):
         yield
         return
-    # The names of these locks belong to the whole server.
+    # The names of these locks are global to the server.
     name = sa.func.left(sa.func.concat('computeapi/', sa.func.database()), 64)
     if connection.scalar(sa.select(sa.func.get_lock(name, LOCK_SECONDS))) != 1:
         raise DatabaseTrouble(f'Another process has been changing the tables for {LOCK_SECONDS} seconds.')
@@ -143,7 +144,7 @@ def _one_at_a_time(connection: sa.Connection) -> Iterator[None]:
 
 
 def run(connection: sa.Connection, revision: str = 'head') -> None:
-    """Bring the tables to this revision, without waiting for others."""
+    """Upgrade the tables to this revision, without taking the lock."""
     from alembic import command
     from alembic.config import Config
 

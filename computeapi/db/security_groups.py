@@ -13,7 +13,7 @@ from computeapi.db.tables.network import port_security_groups, security_group_ru
 
 DEFAULT = 'default'
 
-# What makes two rules of a group the same rule.
+# Two rules of a group with the same values in these are duplicates.
 MEANING = (
     'security_group_id',
     'direction',
@@ -59,19 +59,19 @@ def groups_called(work: Work, project_id: str, names_or_ids: Iterable[str]) -> l
 
 
 def default_group(work: Work, project_id: str) -> str | None:
-    """The id of the project's default group, if it is there."""
+    """The ID of the project's default group, if it exists."""
     return work.connection.scalar(DEFAULT_GROUP, {'project': project_id})
 
 
 def names(work: Work, ids: Iterable[str]) -> dict[str, str]:
-    """By id, what those of the groups are called that the caller may see."""
+    """The names of those of the groups that the caller may see, by ID."""
     caller = {CALLER: work.context.project_id}
     found = NAMES[work.context.is_admin].find(work.connection, set(ids), caller)
     return {row.id: row.name for row in found}
 
 
 def unknown_groups(work: Work, project_id: str, ids: Iterable[str]) -> set[str]:
-    """Those of the ids that are no group of the project."""
+    """Those of the IDs that are not groups of the project."""
     wanted = set(ids)
     mine = (security_groups.c.project_id == project_id, security_groups.c.id.in_(wanted))
     return wanted - set(work.connection.scalars(sa.select(security_groups.c.id).where(*mine)))
@@ -83,13 +83,13 @@ def is_used(work: Work, group_id: str) -> bool:
 
 
 def same_rule(work: Work, facts: Mapping[str, Any]) -> str | None:
-    """The id of a rule that means the same."""
+    """The ID of an equivalent rule, if there is one."""
     same = (security_group_rules.c[name].is_not_distinct_from(facts.get(name)) for name in MEANING)
     return work.connection.scalar(sa.select(security_group_rules.c.id).where(*same))
 
 
 def delete_group(work: Work, group_id: str) -> None:
-    """With its rules, and those of other groups that let its members in."""
+    """Delete the group with its rules, and the rules of other groups that refer to it."""
     RULES.delete(work, security_group_id=group_id)
     RULES.delete(work, remote_group_id=group_id)
     GROUPS.delete(work, id=group_id)

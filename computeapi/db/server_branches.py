@@ -1,5 +1,5 @@
-"""Along which indexes the servers of a list are: one after the other in the order of a key, or side by side in the
-usual order, where there is an index of what they have in common."""
+"""Plans the index walks for a list of servers: consecutive ones in the order of a key, or parallel ones in the default
+order, if there is an index of a value that the servers share."""
 
 import functools
 import math
@@ -25,9 +25,9 @@ NOT_RESTORABLE, THERE = ~RESTORABLE, servers.c.deleted_at.is_(None)
 
 
 class Reach(NamedTuple):
-    """Of which project, or of all (None), and whether the deleted ones (True), the others (False), or both (None).
+    """The project (None: all), and whether deleted servers (True), existing ones (False), or both (None) are wanted.
 
-    soft_deleted: whether those that can be restored count as there.
+    soft_deleted: whether servers that can be restored count as existing.
     """
 
     project_id: str | None
@@ -49,12 +49,12 @@ class Reach(NamedTuple):
         return (THERE,)
 
     def beyond_walks(self) -> tuple[Clause, ...]:
-        """What walks do not know: those by the project and by whether a server is deleted do."""
+        """The conditions that the walks do not include, unlike those on the project and on deletion."""
         return (NOT_RESTORABLE,) if self.deleted is False and not self.soft_deleted else ()
 
 
 def in_order_of(reach: Reach, key: str, descending: bool) -> list[Walk] | None:
-    """The servers of a reach by a key, then by age: the walks one after the other; None without an index."""
+    """Consecutive walks over the servers of a reach by a key, then by age; None without an index."""
     if reach.deleted is not False or key not in BY:
         return None
     present = Walk(BY[key], (None,), 1 + len(TIES), descending, where=reach.owned())
@@ -62,7 +62,7 @@ def in_order_of(reach: Reach, key: str, descending: bool) -> list[Walk] | None:
         return [present]
     missing = Walk(BY[key], (None, None), len(TIES), descending, where=reach.owned())
     if key in SELDOM:
-        # Its index leaves these out.
+        # The key's index omits rows without a value.
         missing = _living(reach, descending)
         missing = missing._replace(where=(*missing.where, servers.c[key].is_(None)))
     pieces = [missing, present._replace(present=True)]
@@ -72,7 +72,7 @@ def in_order_of(reach: Reach, key: str, descending: bool) -> list[Walk] | None:
 def by_age(
     connection: sa.Connection, reach: Reach, descending: bool, filters: Mapping[str, Any]
 ) -> tuple[list[Walk], Collection[str]]:
-    """The servers of a reach in the usual order: walks side by side, and the filters that they all pass."""
+    """The servers of a reach in the default order: parallel walks, and the filters that they already apply."""
     if reach.deleted is None:
         return [_not_after(filters, each) for each in (_living(reach, descending), _gone(reach, descending))], ()
     if reach.deleted:
@@ -86,7 +86,7 @@ def by_age(
 
 
 def _values(connection: sa.Connection, filters: Mapping[str, Any]) -> Iterator[tuple[str, list['Value']]]:
-    """What servers have that these filters let pass, where there is an index of it, and it is not much."""
+    """By filter, the column values that it accepts, if there is an index of them and they are few."""
     for name in (name for name in VALUES if name in filters):
         values = VALUES[name](connection, name, filters[name])
         if values is not None and len(values) <= MOST_BRANCHES:
@@ -94,14 +94,14 @@ def _values(connection: sa.Connection, filters: Mapping[str, Any]) -> Iterator[t
 
 
 def nearness(connection: sa.Connection, some: Sequence[Walk]) -> float:
-    """How soon there are many on one of the walks: the sooner, the more there are to look at for those that fit."""
+    """How soon a walk passes many servers: the sooner, the more must be examined to find matching ones."""
     ends = [(walk, walks.place_at(connection, walk, None, walks.FEW)) for walk in some]
     moments = [end[0].timestamp() * (1 if walk.descending else -1) for walk, end in ends if end is not None]
     return max(moments, default=-math.inf)
 
 
 def _not_after(filters: Mapping[str, Any], walk: Walk) -> Walk:
-    """The walk, where only servers are wanted that changed before some moment: beginning, or ending, there."""
+    """The walk, limited to servers that can have changed before `changes_before`."""
     before = filters.get('changes_before')
     return walk if before is None else walk._replace(where=(*walk.where, made_before(before)))
 
@@ -125,11 +125,11 @@ def _having(reach: Reach, descending: bool, value: 'Value') -> Walk:
     return Walk(BY[value.key], fixed, len(TIES), descending, where=reach.owned(), besides=value.where)
 
 
-# ------------------------------------------------------------------ what filters let pass
+# ------------------------------------------------------------------ values that filters accept
 
 
 class Value(NamedTuple):
-    """What servers have in common that a filter lets pass: the value of a column, and what else."""
+    """A column value that a filter accepts, with further conditions."""
 
     key: str
     value: Any
@@ -159,13 +159,13 @@ def _in_state(vm_state: str, task_states: Collection[str] | None) -> Iterator[Va
 
 
 def _locked(connection: sa.Connection, name: str, locked: bool) -> Values:
-    """By whoever there is; a cloud that was loaded may name others than the API does."""
+    """By all values of locked_by; a cloud with imported data may have others than the API uses."""
     found = held(connection, 'locked_by') if locked else None
     return None if found is None else [Value('locked_by', value) for value in found]
 
 
 def _matching(connection: sa.Connection, name: str, pattern: str) -> Values:
-    """All that there is in a column, of which there are many servers but few values."""
+    """The matching values of a column with many servers but few values."""
     if not patterns.is_bounded(pattern):
         return None
     found = held(connection, name)
@@ -173,21 +173,21 @@ def _matching(connection: sa.Connection, name: str, pattern: str) -> Values:
 
 
 def held(connection: sa.Connection, name: str) -> Sequence[Any] | None:
-    """All that there is in a column; None if that is much."""
+    """All values of a column; None if there are too many."""
     found = connection.scalars(_distinct(connection.dialect.name, name)).all()
     return None if len(found) > MOST_VALUES else found
 
 
 @functools.cache
 def _distinct(dialect: str, key: str) -> sa.Select[Any]:
-    """The values of living servers, each found from the one before along the index."""
+    """The values of servers that are not deleted, each found from the previous one along the index."""
     column = servers.c[key]
     there = servers.c.deleted_at.is_(None) & column.is_not(None)
     if dialect in ('mysql', 'mariadb'):
-        # These do so by themselves, if they are asked for all columns of the index up to this one.
+        # MariaDB does this by itself, if the statement selects all columns of the index up to this one.
         distinct = hinted(sa.select(column, servers.c.deleted_at).where(there).distinct(), BY[key])
         return distinct.limit(MOST_VALUES + 1)
-    # PostgreSQL finds no least value along an index that another column comes first in, unless it is told that order.
+    # PostgreSQL finds no minimum along an index whose first column is another one, unless ordered by both.
     least = hinted(sa.select(column).where(there).order_by(servers.c.deleted_at, column).limit(1), BY[key])
     known = sa.select(least.scalar_subquery().label('value')).cte('known', recursive=True)
     following = least.where(column > known.c.value).scalar_subquery()
@@ -204,4 +204,4 @@ VALUES: dict[str, Callable[[sa.Connection, str, Any], Values]] = {
     **dict.fromkeys(('power_state', 'launch_index', 'progress'), _number),
     **dict.fromkeys(('config_drive', 'disk_config'), _equal),
 }
-"""Of filters there is an index of what they let pass, each with how to tell that."""
+"""The filters that have an index of the values that they accept, each with a function that returns those values."""

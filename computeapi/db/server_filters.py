@@ -1,4 +1,4 @@
-"""What servers are searched by: each filter as a condition on their rows."""
+"""Search filters for servers, as conditions on their rows."""
 
 import re
 from collections.abc import Callable, Collection
@@ -19,8 +19,8 @@ DATE = 'YYYY-MM-DD'
 
 
 def condition(dialect: str, name: str, value: Any) -> Clause:
-    """Whether a server is let pass by a filter: one of ADDRESSES, EQUAL, NUMBERS, MOMENTS and OTHERS, or, by the name
-    of a column of text, a regular expression. Invalid, naming the filter, for a value that nothing can be searched by.
+    """The condition of a filter: one of ADDRESSES, EQUAL, NUMBERS, MOMENTS and OTHERS, or, for the name of a text
+    column, a regular expression. Invalid, with the filter's name, for an unusable value.
     """
     if name in OTHERS:
         return OTHERS[name](value)
@@ -38,7 +38,7 @@ def condition(dialect: str, name: str, value: Any) -> Clause:
 
 
 def _at(name: str, text: str) -> Clause:
-    """Within the second, or the day, that the text says."""
+    """Within the second, or the day, that the text denotes."""
     try:
         start = parsed(text)
         end = start + (timedelta(days=1) if len(text) == len(DATE) else timedelta(seconds=1))
@@ -65,7 +65,7 @@ def _is_locked(locked: bool) -> Clause:
 
 CLOCKS_DIFFER = timedelta(days=1)
 CHANGED = sa.func.coalesce(servers.c.updated_at, servers.c.created_at)
-"""When a server changed. Clients are shown the second alone, which is then what they compare with."""
+"""When a server changed. Clients see only whole seconds, so they compare with these."""
 
 
 def _changed_since(moment: datetime) -> Clause:
@@ -77,7 +77,7 @@ def _changed_before(moment: datetime) -> Clause:
 
 
 def made_before(moment: datetime) -> Clause:
-    """What is so of all that changed before, by an index; clocks do not differ that much."""
+    """A condition by index that is true of all servers changed before; clocks do not differ that much."""
     return servers.c.created_at <= end_of_second(min(moment, datetime.max - CLOCKS_DIFFER)) + CLOCKS_DIFFER
 
 

@@ -1,4 +1,4 @@
-"""Server groups as rows, and the servers in them."""
+"""Server groups as rows, and their members."""
 
 import functools
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ IN_USE = sa.exists().where(servers.c.server_group_id == server_groups.c.uuid, se
 
 
 def get(connection: sa.Connection, group_id: str, *, members: bool = True) -> ServerGroup | None:
-    """The group, with its members or without."""
+    """The group, optionally with its members."""
     group = GROUPS.find(connection, uuid=group_id)
     return _with_members(connection, [group])[0] if group and members else group
 
@@ -31,9 +31,9 @@ def get(connection: sa.Connection, group_id: str, *, members: bool = True) -> Se
 def select(
     connection: sa.Connection, project_id: str | None = None, limit: int | None = None, offset: int = 0
 ) -> list[ServerGroup]:
-    """The groups of a project (None: of all) with their members.
+    """The groups of a project (None: of all projects) with their members.
 
-    Those that have any come first, and else they are in the order in which they were made.
+    Groups with members come first; otherwise they are in the order of creation.
     """
     statement = _page(project_id is not None, limit, offset)
     return _with_members(connection, GROUPS.all(connection, statement, {'its_project': project_id}))
@@ -46,7 +46,7 @@ def _page(owned: bool, limit: int | None, offset: int) -> sa.Select[Any]:
 
 
 def lock(connection: sa.Connection, group_id: str) -> None:
-    """Make others who lock the group wait until this transaction ends."""
+    """Lock the group until this transaction ends."""
     connection.execute(sa.select(server_groups.c.id).where(server_groups.c.uuid == group_id).with_for_update()).all()
 
 
@@ -56,7 +56,7 @@ def _with_members(connection: sa.Connection, groups: Sequence[ServerGroup]) -> l
 
 
 def _members(connection: sa.Connection, group_ids: Sequence[str]) -> dict[str, list[str]]:
-    """By group, the servers in it that are not deleted."""
+    """By group, its servers that are not deleted."""
     members: dict[str, list[str]] = {}
     for group_id, server_id in MEMBERS.find(connection, group_ids):
         members.setdefault(group_id, []).append(server_id)
@@ -69,7 +69,7 @@ def insert(connection: sa.Connection, values: Mapping[str, Any]) -> None:
 
 
 def delete(connection: sa.Connection, group_id: str) -> bool:
-    """Whether there was such a group. Its servers stay, in no group."""
+    """Delete the group, and remove its servers from it; returns whether it existed."""
     group = GROUPS.find(connection, lock=True, uuid=group_id)
     if group is not None:
         GROUPS.delete(connection, uuid=group_id)

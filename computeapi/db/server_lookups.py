@@ -1,4 +1,4 @@
-"""Servers that are few: where they stand, by an index of what few have."""
+"""Finds the few servers that match a selective filter, by an index on that value."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -14,7 +14,7 @@ from computeapi.db.tables.servers import server_addresses, server_tags, servers
 from computeapi.db.walks import FEW, Place, hinted
 
 COSTLIER = 10
-"""How much more it takes to get a row than to look at its entry in an index."""
+"""How much more expensive reading a row is than examining an index entry."""
 LAST_LETTER = chr(0x10FFFF)
 WHOLE_ADDRESS = re.compile(r'\^([0-9]+)' + r'\\?\.([0-9]+)' * 3 + r'\$')
 WHOLE_RESERVATION = re.compile(r'\^?(r-[a-z0-9]{8})\$?')
@@ -25,10 +25,10 @@ THERE = servers.c.deleted_at.is_(None)
 
 
 class Lookup(NamedTuple):
-    """Statements that together tell the places of all servers that a filter lets pass.
+    """Statements that together find the places of all servers that match a filter.
 
-    ids: what the servers are found by, which tells at less cost when they are not few.
-    scanned, most: what the last statement looks through, and how much of that it may.
+    ids: finds the servers' IDs, which shows more cheaply whether they are few.
+    scanned, most: the rows that the last statement scans, and the limit for these.
     """
 
     statements: list[Places]
@@ -40,10 +40,10 @@ class Lookup(NamedTuple):
 def places(
     connection: sa.Connection, reach: Reach, filters: Mapping[str, Any], far: int | None, most: int
 ) -> list[Place] | None:
-    """Where the servers stand among which are all that are wanted, if there is something of which they are few.
+    """The places of servers that include all wanted ones, if some filter shows that they are few.
 
-    far: how many servers are wanted, if in the way to them there are those of other projects.
-    most: how many rows may be looked at, where there is nothing to go by.
+    far: how many servers are wanted, if a walk would pass servers of other projects on the way to them.
+    most: how many rows may be examined without an index to rely on.
     """
     if far is not None and reach.project_id is not None:
         everyone = _of_project(reach)
@@ -59,7 +59,7 @@ def places(
 def through_all(
     connection: sa.Connection, reach: Reach, filters: Mapping[str, Any], entries: int
 ) -> list[Place] | None:
-    """As `places`, by looking through all names or addresses, if there are no more of them."""
+    """Like `places`, by scanning all names or addresses, if there are no more than *entries* of them."""
     for name, value in filters.items():
         lookup = _looking_through(connection.dialect.name, reach, name, value, entries)
         if lookup is not None and not _is_too_much(connection, lookup):
@@ -68,7 +68,7 @@ def through_all(
 
 
 def _is_small(connection: sa.Connection, everyone: Places, wanted: int) -> bool:
-    """Whether to look at all servers of a project takes less than to look for them among others."""
+    """Whether reading all servers of a project takes less than looking for them among others."""
     if _is_beyond(connection, everyone, FEW):
         return False
     there = connection.scalar(sa.select(sa.func.count()).select_from(everyone.subquery())) or 0
@@ -81,7 +81,7 @@ def _found(connection: sa.Connection, lookup: Lookup) -> list[Place] | None:
         return None
     found: set[Place] = set()
     for statement in lookup.statements:
-        # A server may be there twice.
+        # A server may occur twice.
         some = connection.execute(statement.limit(FEW + 1)).all()
         if len(some) > FEW:
             return None
@@ -94,7 +94,7 @@ def _is_too_much(connection: sa.Connection, lookup: Lookup) -> bool:
 
 
 def _is_beyond(connection: sa.Connection, rows: sa.Select[Any], most: int) -> bool:
-    """Whether there are more; to skip rows costs a third of what it takes to count them."""
+    """Whether there are more than that; skipping rows costs a third of counting them."""
     return connection.execute(rows.offset(most).limit(1)).first() is not None
 
 
@@ -105,7 +105,7 @@ def _of_project(reach: Reach) -> Places:
 
 
 def _lookups(dialect: str, reach: Reach, name: str, value: Any, most: int) -> Iterator[Lookup]:
-    """By one filter, in one way or another."""
+    """The ways to look servers up by one filter."""
     if name == 'uuid':
         yield Lookup([PLACES.where(servers.c.uuid == value)])
     elif name == 'reservation_id' and (whole := WHOLE_RESERVATION.fullmatch(value)):
@@ -132,8 +132,8 @@ def _tagged(tags: Collection[str]) -> Lookup:
 
 
 def _changed(reach: Reach, moment: datetime) -> Lookup:
-    """Who changed since, or was made: by the index of that; who was deleted: among all who were, within what clocks may
-    differ."""
+    """Servers that changed or were created since then: by those indexes; deleted ones: among all deletions since then,
+    allowing for clock differences."""
     living = [
         hinted(PLACES.where(THERE, servers.c.updated_at >= moment, *reach.owned()), BY['updated_at']),
         hinted(PLACES.where(THERE, servers.c.created_at >= moment, *reach.owned()), LIVING),
@@ -158,15 +158,15 @@ def _at(dialect: str, version: int, pattern: str, prefix: str, most: int) -> Loo
 
 
 def _beginning_of(name: str, pattern: str) -> str:
-    """What all addresses begin with that the pattern matches."""
+    """The common prefix of all addresses that the pattern matches."""
     if name == 'ip' and (whole := WHOLE_ADDRESS.fullmatch(pattern)):
-        # A dot is any letter, but such an address has dots nowhere else.
+        # An unescaped dot matches any character, but in an address of this form it can only be a dot.
         return '.'.join(whole.groups())
     return patterns.prefix(pattern)
 
 
 def _of(ids: sa.Select[Any]) -> Lookup:
-    """The servers of these ids, of which one may be there twice."""
+    """The servers with these IDs, among which there may be duplicates."""
     some = ids.limit(FEW + 1).subquery()
     return Lookup([PLACES.select_from(some.join(servers, servers.c.uuid == some.c.server_id))], ids=ids)
 

@@ -1,4 +1,4 @@
-"""Moves of servers from one host (or flavor) to another, as rows."""
+"""Migrations of servers between hosts (or flavors), as rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from computeapi.states import MigrationStatus
 
 __all__ = ['Migration']
 
-# Statuses of moves that are over, and of those that only wait for somebody's word.
+# The statuses of migrations that are over, and of those that only wait for a confirmation.
 OVER = (
     MigrationStatus.ERROR,
     MigrationStatus.FAILED,
@@ -38,7 +38,7 @@ EVACUATION = 'evacuation'
 MIGRATIONS = Rows(Migration, migrations)
 BY_AGE = walks.index_of(migrations, 'ix_migrations_created_at_id')
 TOLD = sa.exists().where(servers.c.uuid == migrations.c.server_id, servers.c.deleted_at.is_(None))
-"""The moves of a server that is deleted are told no more."""
+"""Migrations of deleted servers are not shown."""
 LISTED = MIGRATIONS.select.where(TOLD)
 OF_SERVER = MIGRATIONS.select.where(
     migrations.c.server_id == sa.bindparam('its_server'),
@@ -56,8 +56,8 @@ def insert(
     now: datetime,
     new_flavor: Mapping[str, Any] | None = None,
 ) -> int:
-    """Write down that the caller has a server moved, to another flavor if one is given; the id of the row."""
-    # Of an evacuation clients are told no flavors, which others have even where they are the same.
+    """Record that the caller has a server moved, to another flavor if one is given; returns the ID of the row."""
+    # The API shows no flavors for evacuations; all other types have both, even if they are the same.
     flavors = (None, None) if migration_type == EVACUATION else (server.flavor, dict(new_flavor or server.flavor))
     values = {
         'uuid': chance.new_id(),
@@ -82,12 +82,12 @@ def get(connection: sa.Connection, migration_id: int) -> Migration | None:
 
 
 def live(connection: sa.Connection, server_id: str, statuses: Collection[str]) -> list[Migration]:
-    """The server's live migrations that are in one of these statuses, the newest first."""
+    """The server's live migrations in one of these statuses, newest first."""
     return MIGRATIONS.all(connection, LIVE, {'its_server': server_id, 'statuses': list(statuses)})
 
 
 def note_plugged(connection: sa.Connection, server_id: str, told: Mapping[str, str]) -> None:
-    """Keep what is told of the connection of ports, by port, while a host gets ready for the server as it runs."""
+    """Record what is reported about the connection of ports, by port, while a host prepares for a live migration."""
     mine = (migrations.c.server_id == server_id) & (migrations.c.migration_type == 'live-migration')
     getting_ready = mine & (migrations.c.status == MigrationStatus.PREPARING)
     known = sa.select(migrations.c.id, migrations.c.plugged).where(getting_ready).with_for_update()
@@ -96,19 +96,19 @@ def note_plugged(connection: sa.Connection, server_id: str, told: Mapping[str, s
 
 
 def latest(connection: sa.Connection, server_id: str, statuses: Collection[str]) -> Migration | None:
-    """The server's newest move that is in one of these statuses."""
+    """The server's newest migration in one of these statuses."""
     return MIGRATIONS.first(connection, LATEST, {'its_server': server_id, 'statuses': list(statuses)})
 
 
 def are_under_way(connection: sa.Connection, host: str) -> bool:
-    """Whether a server is on its way from this host or to it, or may still go back there."""
+    """Whether a server is moving from this host or to it, or may still return to it."""
     of_host = sa.or_(migrations.c.source_host == host, migrations.c.dest_host == host)
     going = sa.select(migrations.c.id).where(of_host, migrations.c.status.not_in(OVER)).limit(1)
     return connection.execute(going).first() is not None
 
 
 def evacuations_from(connection: sa.Connection, hosts: Collection[str]) -> list[Migration]:
-    """The evacuations that are done, but which these hosts have not learned of since."""
+    """The completed evacuations from these hosts that the hosts have not been told of yet."""
     done = (migrations.c.migration_type == EVACUATION) & (migrations.c.status == MigrationStatus.DONE)
     return MIGRATIONS.all(connection, MIGRATIONS.select.where(done, migrations.c.source_host.in_(hosts)))
 
@@ -120,9 +120,9 @@ def page(
     since: datetime | None = None,
     before: datetime | None = None,
 ) -> list[Migration]:
-    """One page of the moves of servers that are there, sorted by `created_at`; Invalid for an unknown marker.
+    """One page of the migrations of existing servers, sorted by `created_at`; Invalid for an unknown marker.
 
-    filters: columns, and `host` (it came from or went to it).  since, before: when it changed last.
+    filters: columns, and `host` (the source or destination).  since, before: when it was last updated.
     """
     where = [migrations.c[name] == value for name, value in filters.items() if name != 'host']
     if 'host' in filters:
@@ -140,7 +140,7 @@ def page(
 
 
 def _few(connection: sa.Connection, filters: Mapping[str, str], since: datetime | None) -> Collection[int] | None:
-    """The moves among which are all that are wanted, if these are few: those of a server, or of late."""
+    """The IDs of migrations that include all wanted ones, if these are few: those of a server, or recent ones."""
     ids = sa.select(migrations.c.id).limit(walks.FEW + 1)
     if 'server_id' in filters:
         ids = ids.where(migrations.c.server_id == filters['server_id'])
@@ -153,7 +153,7 @@ def _few(connection: sa.Connection, filters: Mapping[str, str], since: datetime 
 
 
 def _sorted(connection: sa.Connection, page: Page, where: Sequence[Clause]) -> list[Migration]:
-    """One page of moves that are few."""
+    """One page of a few migrations."""
     order, marked = listing.ordered(migrations, page, 'id'), [migrations.c.uuid == page.marker]
     statement = listing.paged(connection, LISTED, order, page, marked=marked, where=where, unknown=NO_MARKER)
     return MIGRATIONS.all(connection, statement)
@@ -162,7 +162,7 @@ def _sorted(connection: sa.Connection, page: Page, where: Sequence[Clause]) -> l
 def change(
     connection: sa.Connection, migration_id: int, values: Mapping[str, Any], statuses: Collection[str] | None = None
 ) -> bool:
-    """Update the move if it is in one of these statuses (None: any); whether it was."""
+    """Update the migration if it is in one of these statuses (None: any); returns whether it was."""
     statement = sa.update(migrations).where(migrations.c.id == migration_id)
     if statuses is not None:
         statement = statement.where(migrations.c.status.in_(statuses))
@@ -170,7 +170,7 @@ def change(
 
 
 def settle(connection: sa.Connection, server_id: str, now: datetime) -> None:
-    """Nobody goes on with a move of this server: those that are done are confirmed, the others came to nothing."""
+    """End all migrations of this server: finished ones are confirmed, the others have failed."""
     mine = migrations.c.server_id == server_id
     moved, running = migrations.c.status.in_(MOVED), migrations.c.status.not_in(OVER)
     for status, which in ((MigrationStatus.CONFIRMED, moved), (MigrationStatus.ERROR, running)):

@@ -1,4 +1,4 @@
-"""Which servers changed a moment ago, for those who show them as they do."""
+"""Recently changed servers, for code that pushes updates to clients."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from computeapi.db.walks import hinted
 
 
 class ServerNews(NamedTuple):
-    """What clients see change of a server; another one of these is news."""
+    """The visible state of a server; a change of any of these is news."""
 
     uuid: str
     project_id: str
@@ -28,8 +28,8 @@ class ServerNews(NamedTuple):
 
 
 def since(connection: sa.Connection, moment: datetime, most: int) -> list[ServerNews]:
-    """Those that changed, were made or were deleted since; where there are more than `most`, more than that, but not
-    all of them: the newest of each kind."""
+    """The servers that were changed, created or deleted since then; if there are more than `most`, more than that many
+    but not all: the newest of each kind."""
     found: dict[str, ServerNews] = {}
     for where, at, index in (
         (THERE, servers.c.updated_at, BY['updated_at']),

@@ -1,4 +1,4 @@
-"""Pages of servers: in whatever order, searched by whatever, along an index."""
+"""Pages of servers: in any order, with any filters, along an index."""
 
 import heapq
 import itertools
@@ -20,18 +20,18 @@ from computeapi.db.walks import Place, Walk
 from computeapi.errors import Invalid
 
 COLUMNS = {'name': 'folded_name'}
-"""What servers are sorted by instead of a column."""
+"""The column that is used for sorting instead."""
 AT_ONCE = 1000
 PATIENCE = 10
-"""How much longer it is looked for the first server that fits."""
+"""The factor by which a search goes on if no server has matched yet."""
 
 
 class Search(NamedTuple):
-    """Which servers are wanted.
+    """The wanted servers.
 
     project_id: None for those of all projects.  deleted: those that are deleted (True), that are not (False), or both
-    (None).  soft_deleted: whether those that can be restored count as there.  filters: see server_filters.condition.
-    most: how many servers are looked at for a page, where what they are searched by has no index.
+    (None).  soft_deleted: whether those that can be restored count as existing.  filters: see server_filters.condition.
+    most: how many servers are examined for a page, if no index fits the filters.
     """
 
     project_id: str | None = None
@@ -42,8 +42,8 @@ class Search(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The servers of a page, as the records that were asked for.  last: the UUID of the one that was looked at last, if
-    the page is not full, and yet there are more to look at."""
+    """The servers of a page, as the requested records.  last: the UUID of the last server that was examined, if the
+    page is not full but there are more to examine."""
 
     servers: list[Any]
     last: str | None = None
@@ -56,9 +56,9 @@ def page(
     needs: Collection[str] = (),
     records: Rows[Any] = SERVERS,
 ) -> Found:
-    """One page of the servers that are wanted; needs: see db.servers.
+    """One page of the wanted servers; needs: see db.servers.
 
-    Invalid for an unknown marker, and, naming the filter, for a value that nothing can be searched by.
+    Invalid for an unknown marker, and, with the filter's name, for an unusable value.
     """
     found = Pager(connection, page, search, records).found()
     load(connection, found.servers, needs)
@@ -68,8 +68,8 @@ def page(
 class Pager:
     """Finds one page.
 
-    Where the servers of the page follow one another along an index, it is walked. Where they are among few that an
-    index tells, or along several, those are looked at in their order until the page is full.
+    If the servers of the page are consecutive in an index, it is walked. If they are among a few that an index finds,
+    or in several indexes, those are examined in order until the page is full.
     """
 
     def __init__(self, connection: sa.Connection, page: Page, search: Search, records: Rows[Any]):
@@ -112,7 +112,7 @@ class Pager:
         return self._through_all(sought, entries) or self._sifted(there, where)
 
     def _wanted(self) -> list[Clause]:
-        """All that is so of the servers, which a walk along an index need not be told."""
+        """All conditions on the servers, some of which a walk includes already."""
         return [*self.reach.conditions(), *self.conditions.values()]
 
     def _walks(self) -> tuple[list[Walk] | None, Collection[str]]:
@@ -134,12 +134,12 @@ class Pager:
     # ------------------------------------------------------------ along an index
 
     def _further(self, some: Sequence[Walk]) -> Iterator[tuple[Walk, Place | None]]:
-        """Of walks one after the other, those that go on after the marker, the first one from there."""
+        """Of consecutive walks, those that continue after the marker, the first one from there."""
         reached = self.marker is None
         for walk in some:
             if reached:
                 yield walk, None
-            # One that leaves out the servers without the key is not the one that these are in.
+            # The walk of rows with a key contains the marker only if the marker's row has the key.
             elif len(some) == 1 or walk.present == (self._held(self.key) is not None):
                 reached = True
                 yield walk, self._place(walk)
@@ -160,10 +160,10 @@ class Pager:
         return self.records.of(found)
 
     def _bounded(self, walk: Walk, where: Sequence[Clause], otherwise: Callable[[], Found | None]) -> Found:
-        """As `_walked`, but no more than so many servers are looked at, and more while none of them fits: a stretch of
-        them after the other, so that a page which is soon full costs nothing for what is beyond.
+        """Like `_walked`, but examines only a limited number of servers, and more only while none matches. It proceeds
+        in stretches of growing size, so that a page that fills up soon does not pay for what follows.
 
-        otherwise: what tells, if it can, where the page will not be full by then.
+        otherwise: finds the page in another way, if possible, when it will not be full within the limit.
         """
         if self.page.limit is None:
             return Found(self._walked([walk], where))
@@ -183,8 +183,8 @@ class Pager:
         return Found(self.records.of(found), last)
 
     def _stretches(self, limit: int) -> Iterator[int]:
-        """How long they are, so that both the least and the most that is looked at is where one ends."""
-        # For a long one PostgreSQL would look for all addresses that match, however few of them a page needs.
+        """The sizes of stretches, chosen so that one ends exactly at each limit."""
+        # For a long stretch PostgreSQL would search all matching addresses, however few the page needs.
         first = AT_ONCE if ADDRESSES.keys().isdisjoint(self.filters) else max(limit, 1) * 2
         looked_at = 0
         for bound in (self.search.most, self.search.most * PATIENCE):
@@ -194,10 +194,10 @@ class Pager:
                 looked_at += size
 
     def _is_enough(self, looked_at: int, found: int) -> bool:
-        """Whether a page ends, full or not."""
+        """Whether the page ends, full or not."""
         return self.page.limit is not None and looked_at >= self.search.most * (1 if found else PATIENCE)
 
-    # ------------------------------------------------------------ one look after the other
+    # ------------------------------------------------------------ in portions
 
     def _side_by_side(self, some: Sequence[Walk]) -> Iterator[Place]:
         ways = [walks.places(self.connection, walk, self._place(walk)) for walk in some]
@@ -208,14 +208,14 @@ class Pager:
             yield from walks.places(self.connection, walk, after)
 
     def _tags(self, filters: Mapping[str, Any]) -> Tags | None:
-        """What the servers are tagged with, if there is an index that they can be found along."""
+        """The tags that are searched for, if there is an index to find them by."""
         name = next((name for name in ('tags', 'tags_any') if filters.get(name)), None)
         if name is None or not server_tagged.are_told(self.connection, filters[name]):
             return None
         return Tags(list(filters[name]), every=name == 'tags')
 
     def _tagged(self, tags: Tags, where: Sequence[Clause]) -> Found:
-        """Those who have the tags and fit, until the page is full, or enough were looked at."""
+        """The servers with the tags that match, until the page is full, or enough were examined."""
         limit, found, looked_at, beyond = self.page.limit, list[Any](), 0, self._held(USUAL)
         groups = server_tagged.groups(self.connection, self.reach, tags, self.descending, beyond, self._is_enough)
         while some := _taken(groups, self._likely(looked_at, len(found))):
@@ -234,20 +234,20 @@ class Pager:
         return Found(found)
 
     def _likely(self, looked_at: int, found: int) -> int:
-        """How many to look at next, so that the page is full if as many of them fit as until now."""
+        """How many to examine next, so that the page fills up if the match rate stays the same."""
         if self.page.limit is None:
             return AT_ONCE
         return min((self.page.limit - found) * (looked_at // max(found, 1) + 1), AT_ONCE)
 
     def _is_beyond(self, place: Place) -> bool:
-        """Whether what stands there comes after the marker."""
+        """Whether the place comes after the marker."""
         if self.marker is None:
             return True
         held = (self.marker.created_at, self.marker.id)
         return tuple(place) < held if self.descending else tuple(place) > held
 
     def _last_of(self, some: Sequence[TaggedServer]) -> str | None:
-        """The last one in order of those that are as old as the last of these."""
+        """The last in order of those that are as old as the last of these."""
         alike = [each.uuid for each in some if each.created_at == some[-1].created_at]
         number = servers.c.id.asc() if self.descending else servers.c.id.desc()
         statement = sa.select(servers.c.uuid).where(servers.c.uuid.in_(alike)).order_by(number).limit(1)
@@ -264,7 +264,7 @@ class Pager:
         return None if few is None else self._among(few, self._wanted())
 
     def _sifted(self, there: Iterable[Place], where: Sequence[Clause], *, bounded: bool = True) -> Found:
-        """Those of the servers that stand there who fit, until the page is full, or enough were looked at."""
+        """The matching servers at these places, until the page is full, or enough were examined."""
         limit, found, looked_at, size = self.page.limit, list[Any](), 0, self.page.limit or AT_ONCE
         source = iter(there)
         while some := [place[-1] for place in itertools.islice(source, min(size, AT_ONCE))]:
@@ -291,8 +291,8 @@ class Pager:
 
 
 def _order(sort: Sequence[tuple[str, bool]]) -> tuple[str, bool]:
-    """The column that servers are sorted by, before their age, and whether it descends; '' if they are sorted by what
-    has no index. Where nobody asks for an order the oldest come first."""
+    """The column that servers are sorted by, before their age, and whether it is descending; '' if the sort order has
+    no index. The default is oldest first."""
     names = [COLUMNS.get(name, name) for name, _ in sort] or [USUAL]
     same = len({descending for _, descending in sort}) < 2
     alone = names[0] == USUAL and names[1:] in ([], ['id']) or len(names) == 1
@@ -300,7 +300,7 @@ def _order(sort: Sequence[tuple[str, bool]]) -> tuple[str, bool]:
 
 
 def _taken(groups: Iterator[list[TaggedServer]], size: int) -> list[TaggedServer]:
-    """The next of whole groups, together at least so many, if there are."""
+    """The next whole groups, together at least *size* servers, if there are as many."""
     some: list[TaggedServer] = []
     while len(some) < size and (group := next(groups, None)):
         some += group
@@ -308,16 +308,16 @@ def _taken(groups: Iterator[list[TaggedServer]], size: int) -> list[TaggedServer
 
 
 def _those(ids: Sequence[Any], where: Sequence[Clause], key: sa.ColumnElement[Any] = servers.c.id) -> list[Clause]:
-    """What chooses the servers of these ids that fit; no database comes to them in another way than by the ids."""
+    """Conditions for the matching servers among these IDs; the CASE keeps databases from using any other index."""
     return [key.in_(ids), sa.case((sa.and_(sa.true(), *where), 1), else_=0) == 1]
 
 
 def is_near(walk: Walk, reach: Reach) -> bool:
-    """Whether a walk comes by no servers of other projects."""
+    """Whether a walk passes no servers of other projects."""
     return reach.project_id is None or walk.along is BY['project_id']
 
 
 def lets_most_pass(filters: Mapping[str, Any]) -> bool:
-    """Whether most servers fit these filters."""
+    """Whether most servers match these filters."""
     rest = filters.keys() - {'host_not_in', 'changes_before'}
     return not rest or (rest == {'locked'} and not filters['locked'])

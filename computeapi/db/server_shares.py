@@ -18,7 +18,7 @@ def of_server(connection: sa.Connection, server_id: str) -> list[AttachedShare]:
 
 
 def are_on_host(connection: sa.Connection, host: str, share: AttachedShare) -> bool:
-    """Whether other servers of the host have the same share and are to keep it."""
+    """Whether other servers on the host keep the same share."""
     there = sa.select(servers.c.uuid).where(servers.c.host == host, servers.c.uuid != share.server_id)
     kept = (server_shares.c.share_id == share.share_id, server_shares.c.status != ShareStatus.DETACHING)
     return SHARES.first(connection, SHARES.select.where(*kept, server_shares.c.server_id.in_(there))) is not None

@@ -1,4 +1,4 @@
-"""Servers that have tags, in the order of their age: along the index of a tag, which tells how old its servers are."""
+"""Servers with tags, by age, along a tag's index, which includes the age of its servers."""
 
 import functools
 import heapq
@@ -18,7 +18,7 @@ from computeapi.db.walks import Place, Walk, index_of
 OF_ALL = index_of(server_tags, 'ix_server_tags_tag_created_at_server_id')
 OF_PROJECT = index_of(server_tags, 'ix_server_tags_project_id_tag_created_at_server_id')
 KEYS = 2
-"""Servers of a tag stand by when they were made, and then by their UUIDs, for their numbers are not told."""
+"""The servers of a tag are ordered by creation time, then UUID, because the index does not have their IDs."""
 AGELESS = (
     sa.select(sa.literal(1))
     .where(server_tags.c.tag.in_(sa.bindparam('tags', expanding=True)), server_tags.c.created_at.is_(None))
@@ -26,11 +26,11 @@ AGELESS = (
 )
 OTHERS = server_tags.alias('others')
 IsEnough = Callable[[int, int], bool]
-"""Whether to end, so many having been looked at and found."""
+"""Whether to end, after so many were examined and found."""
 
 
 class TaggedServer(NamedTuple):
-    """A server that has the tags; or (fits) the last one that was looked at, which may not."""
+    """A server that has the tags; or the last one examined, which may not have them (fits is False)."""
 
     created_at: datetime
     uuid: str
@@ -38,23 +38,23 @@ class TaggedServer(NamedTuple):
 
 
 class Tags(NamedTuple):
-    """every: whether a server must have all of them, and not just one."""
+    """every: whether a server must have all of the tags, not just one."""
 
     names: Sequence[str]
     every: bool
 
 
 def are_told(connection: sa.Connection, tags: Collection[str]) -> bool:
-    """Whether the age of all servers is known that have one of these tags: a process of an older release, which runs
-    beside this one during an upgrade, does not tell it."""
+    """Whether the rows of these tags all have the servers' age: processes of an older release, which run during a
+    rolling upgrade, do not write it."""
     return len(tags) <= MOST_BRANCHES and connection.execute(AGELESS, {'tags': list(tags)}).first() is None
 
 
 def groups(
     connection: sa.Connection, reach: Reach, tags: Tags, descending: bool, marker: datetime | None, is_enough: IsEnough
 ) -> Iterator[list[TaggedServer]]:
-    """Those that are as old as the marker or come after it, each group as old as one another: which of them comes first
-    is not told."""
+    """The servers that are as old as the marker or come after it, in groups of the same age, whose order within is not
+    known."""
     servers = _servers(connection, reach, tags, descending, marker, is_enough)
     for _, group in itertools.groupby(servers, operator.itemgetter(0)):
         yield list({each.uuid: each for each in group}.values())
@@ -95,6 +95,6 @@ def _walk(reach: Reach, tag: str, descending: bool, marker: datetime | None) -> 
 
 @functools.lru_cache(maxsize=64)
 def _has(names: tuple[str, ...]) -> sa.ColumnElement[Any]:
-    """Whether the server of a row of tags has these, too."""
+    """Whether the server of a tag's row has these tags as well."""
     its = (OTHERS.c.server_id == server_tags.c.server_id) & OTHERS.c.tag.in_(names)
     return (sa.select(sa.func.count()).select_from(OTHERS).where(its).scalar_subquery() == len(names)).label('fits')

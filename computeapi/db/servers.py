@@ -1,7 +1,7 @@
 """Servers as rows: the record, and the statements that read and change it.
 
-A `Server` is the row of `servers`, followed by what is loaded only when asked for (`load`): a constant number of
-statements for any number of servers. All changes of rows are made here, for they may change what is used of quotas.
+A `Server` is the row of `servers`, plus data that is loaded only on request (`load`): a constant number of statements
+for any number of servers. All changes of rows are made here, because they may affect quota usage.
 """
 
 import functools
@@ -30,9 +30,9 @@ from computeapi.states import TaskState, VMState
 
 __all__ = ['BlockDevice', 'Server', 'derived']
 
-# Of how many one statement tells.
+# The number of servers in one statement.
 MOST = 1000
-# Loaded beside the row when a view or a service names them.
+# Loaded in addition to the row if a view or a service names them.
 TAGS, VOLUMES, SERVICE, DOMAIN_NAME = 'tags', 'volumes', 'service', 'domain_name'
 
 
@@ -43,9 +43,9 @@ def is_volume_backed(server: Server, devices: Sequence[BlockDevice]) -> bool:
     )
 
 
-# The statements of every look-up, made once: to build one costs more than to run it.
+# The statements of all queries, built once, because building one costs more than running it.
 SERVERS, BRIEF, DEVICES = Rows(Server, servers), Rows(BriefServer, servers), Rows(BlockDevice, block_devices)
-# What is long, and no list tells of a server, is NULL there.
+# Long columns that no list shows are NULL in lists.
 UNLISTED = ('creator', 'public_key', 'personality', 'password')
 LISTED = Rows(Server, servers, **{name: sa.null().label(name) for name in UNLISTED})
 EVERYTHING: Mapping[str, Any] = {}
@@ -82,9 +82,9 @@ COUNTED = sa.select(servers.c.uuid, *quota_usages.OF_A_SERVER).with_for_update()
 COUNTED_OF = COUNTED.where(servers.c.uuid == sa.bindparam('id'))
 COUNTED_COLUMNS = {column.name for column in quota_usages.OF_A_SERVER}
 VM_STATES, TASK_STATES = 'vm_states', 'task_states'
-"""What the states are called that a server must be in to be changed."""
+"""The parameters for the states that a server must be in to be changed."""
 DEVICES_OF = Among(DEVICES.select.order_by(block_devices.c.id), block_devices.c.server_id)
-# A tag of a server stands where that of a disk does, and there is no disk.
+# A tag's row has the server's tag in place of a disk's, and no disk.
 OF_A_TAG = {'server_id': server_tags.c.server_id, 'tag': server_tags.c.tag}
 TAGS_AND_VOLUMES_OF = Among(
     DEVICES.select.where(block_devices.c.destination_type == 'volume', block_devices.c.volume_id.is_not(None)),
@@ -100,7 +100,7 @@ TAGS_AND_VOLUMES_OF = Among(
 def get(
     connection: sa.Connection, server_id: str, *, needs: Collection[str] = (), lock: bool = False, deleted: bool = False
 ) -> Server | None:
-    """The server of that UUID; *deleted*: also when it is deleted."""
+    """The server with that UUID; *deleted*: even if it is deleted."""
     if SERVICE in needs and not lock:
         server = _served(connection, SERVED_ANY if deleted else SERVED_LIVING, server_id)
         needs = set(needs) - {SERVICE}
@@ -113,7 +113,7 @@ def get(
 
 
 def _served(connection: sa.Connection, statement: sa.Select[Any], server_id: str) -> Server | None:
-    """The server with its service, by one statement instead of two."""
+    """The server with its service, in one statement instead of two."""
     row = connection.execute(statement, {'id': server_id}).first()
     if row is None:
         return None
@@ -130,20 +130,20 @@ def alive(connection: sa.Connection, server_ids: Collection[str]) -> list[Server
 
 
 def on_hosts(connection: sa.Connection, after: str, most: int) -> list[str]:
-    """Servers that are on a host, in the order of their ids, of which these are greater."""
+    """A batch of servers that are on a host, in the order of their UUIDs, starting after this one."""
     there = (servers.c.deleted_at.is_(None), servers.c.host.is_not(None), servers.c.uuid > after)
     return list(connection.scalars(sa.select(servers.c.uuid).where(*there).order_by(servers.c.uuid).limit(most)))
 
 
 def hosts_of(connection: sa.Connection, server_ids: Collection[str]) -> dict[str, str]:
-    """By server that is on a host, of these, which."""
+    """The hosts of those of these servers that are on one."""
     there = (servers.c.uuid.in_(server_ids), servers.c.deleted_at.is_(None), servers.c.host.is_not(None))
     found = connection.execute(sa.select(servers.c.uuid, servers.c.host).where(*there))
     return dict(found.all())
 
 
 def members_on(connection: sa.Connection, group_id: str, besides: str) -> dict[str, int]:
-    """By host, how many servers of a group are there, but for one."""
+    """By host, how many servers of a group other than *besides* it has."""
     there = (servers.c.deleted_at.is_(None), servers.c.host.is_not(None), servers.c.uuid != besides)
     counts = sa.select(servers.c.host, sa.func.count()).where(servers.c.server_group_id == group_id, *there)
     return dict(connection.execute(counts.group_by(servers.c.host)).all())
@@ -158,7 +158,7 @@ def on_host(connection: sa.Connection, host: str, vm_states: Collection[str]) ->
 def change_on(
     connection: sa.Connection, host: str, values: Mapping[str, Any], vm_states: Collection[str] | None = None
 ) -> None:
-    """Update the servers on a host that are in one of these states (None: any), but for those that a task has."""
+    """Update the servers on a host that are in one of these states (None: any), except those with a task_state."""
     idle = [servers.c.host == host, servers.c.deleted_at.is_(None), servers.c.task_state.is_(None)]
     if vm_states is not None:
         idle.append(servers.c.vm_state.in_(vm_states))
@@ -166,18 +166,18 @@ def change_on(
 
 
 def leave_group(connection: sa.Connection, group_id: str) -> None:
-    """The servers of a server group, deleted ones too, are in none any more."""
+    """Remove all servers, including deleted ones, from a server group."""
     _change_all(connection, {'server_group_id': None}, servers.c.server_group_id == group_id)
 
 
 def of_reservation(connection: sa.Connection, reservation_id: str) -> list[Server]:
-    """The servers that one request made, in its order."""
+    """The servers that one request created, in order."""
     made = SERVERS.select.where(servers.c.reservation_id == reservation_id)
     return SERVERS.all(connection, made.order_by(servers.c.launch_index))
 
 
 def load(connection: sa.Connection, found: Sequence[Server], needs: Collection[str]) -> None:
-    """Fill in service, tags and volumes; the latter two together."""
+    """Load the service, tags and volumes, the latter two together."""
     by_id = {server.uuid: server for server in found}
     if not by_id:
         return
@@ -200,7 +200,7 @@ def block_devices_of(connection: sa.Connection, server_ids: Sequence[str]) -> li
 
 
 def on_volume(connection: sa.Connection, volume_id: str) -> list[BlockDevice]:
-    """The disks of servers that are this volume."""
+    """The disks of servers that use this volume."""
     statement = DEVICES.select.where(block_devices.c.volume_id == volume_id).order_by(block_devices.c.id)
     return DEVICES.all(connection, statement)
 
@@ -210,7 +210,7 @@ def insert(connection: sa.Connection, values: Mapping[str, Any]) -> None:
 
 
 def insert_all(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    """New servers, with values for the same columns."""
+    """Insert servers, with values for the same columns."""
     connection.execute(records.insertion(servers), [derived(values) for values in rows])
     for values in rows:
         if values['network_info']:
@@ -232,7 +232,8 @@ def change(
     vm_states: Collection[str] | None = None,
     task_states: Collection[str | None] | None = (None,),
 ) -> bool:
-    """Update the server if it is in one of these states (None: any); whether it was. This is the only lock there is."""
+    """Update the server if it is in one of these states (None: any); returns whether it was. Servers have no other
+    lock."""
     idle = task_states is not None and None in task_states
     named = [state for state in task_states or () if state]
     wanted = {VM_STATES: vm_states, TASK_STATES: None if task_states is None or (idle and not named) else named}
@@ -244,10 +245,10 @@ def change(
 
 @functools.cache
 def _changing(asked: frozenset[str] = frozenset(), lone: frozenset[str] = frozenset(), idle: bool = False) -> sa.Update:
-    """The change of a server that must be in one of some vm_states, and in one of some task_states or (idle) in none.
+    """The update of a server that must be in one of some vm_states, and in one of some task_states or (idle) in none.
 
-    asked: which of the two there are.  lone: which of them are one state, for a list is written into the text of a
-    statement each time.  It is made once: to make it costs more than to execute it."""
+    asked: which of the two conditions apply.  lone: which of them are a single state, because a list is expanded into
+    the text of the statement each time.  Cached, because building it costs more than executing it."""
     statement = sa.update(servers).where(servers.c.uuid == sa.bindparam('its_id'), servers.c.deleted_at.is_(None))
     conditions = {
         name: column == sa.bindparam(name) if name in lone else column.in_(sa.bindparam(name, expanding=True))
@@ -261,13 +262,13 @@ def _changing(asked: frozenset[str] = frozenset(), lone: frozenset[str] = frozen
 
 
 def change_unless_newer(connection: sa.Connection, server: Server, values: Mapping[str, Any]) -> bool:
-    """Update the server if nobody did since it was read; whether that was so. `updated_at` must be among *values*."""
+    """Update the server if it was not changed since it was read, and return whether. *values* need `updated_at`."""
     same = servers.c.updated_at.is_(None) if server.updated_at is None else servers.c.updated_at == server.updated_at
     return _change(connection, server.uuid, values, _changing().where(same))
 
 
 def set_first_password(connection: sa.Connection, server_id: str, password: str | None) -> bool:
-    """Set the password of the server that has none; whether that was so."""
+    """Set the server's password if it has none; returns whether it was set."""
     lacking = _changing().where(servers.c.password.is_(None))
     return _change(connection, server_id, {'password': password}, lacking)
 
@@ -281,8 +282,8 @@ def _change(
     vm_states: Collection[str] | None = None,
     task_states: Collection[str | None] | None = None,
 ) -> bool:
-    """Update the server if it is as the statement, with these parameters, asks; whether it was. vm_states, task_states:
-    those that it asks for."""
+    """Update the server if it meets the statement's conditions, with these parameters; returns whether it did.
+    vm_states, task_states: the states in the conditions."""
     before = [] if _counts_alike(values, vm_states, task_states) else _counted(connection, server_id, values)
     changed = records.change(connection, statement, derived(values), {'its_id': server_id, **asked}) == 1
     if changed:
@@ -293,14 +294,14 @@ def _change(
 def _follow(
     connection: sa.Connection, server_id: str, before: Iterable[Mapping[str, Any]], values: Mapping[str, Any]
 ) -> None:
-    """Change what is told elsewhere of a server that has these values now."""
+    """Update what depends on a server's values in other tables."""
     _recount(connection, before, values)
     if 'network_info' in values:
         addresses.keep(connection, server_id, values['network_info'])
 
 
 def _change_all(connection: sa.Connection, values: Mapping[str, Any], *conditions: sa.ColumnElement[bool]) -> None:
-    """Update all servers that are so."""
+    """Update all servers that meet the conditions."""
     statement = sa.update(servers).values(**values)
     if COUNTED_COLUMNS.isdisjoint(values):
         connection.execute(statement.where(*conditions))
@@ -309,12 +310,12 @@ def _change_all(connection: sa.Connection, values: Mapping[str, Any], *condition
     for begin in range(0, len(before), MOST):
         some = before[begin : begin + MOST]
         _recount(connection, some, values)
-        # Not those that have become so since.
+        # Only these, not those that meet the conditions by now.
         connection.execute(statement.where(servers.c.uuid.in_([row['uuid'] for row in some])))
 
 
 def _counted(connection: sa.Connection, server_id: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What is counted of the server that is about to get these values; nothing if they change nothing of that."""
+    """The countable columns of the server before it gets these values; empty if they are not affected."""
     if COUNTED_COLUMNS.isdisjoint(values):
         return []
     return [row._asdict() for row in connection.execute(COUNTED_OF, {'id': server_id})]
@@ -323,7 +324,7 @@ def _counted(connection: sa.Connection, server_id: str, values: Mapping[str, Any
 def _counts_alike(
     values: Mapping[str, Any], vm_states: Collection[str] | None, task_states: Collection[str | None] | None
 ) -> bool:
-    """Whether a living server in one of these states takes as much when it has these values."""
+    """Whether a server that is not deleted, in one of these states, has the same quota usage with these values."""
     changing = COUNTED_COLUMNS & values.keys()
     if vm_states is not None and changing <= {'vm_state', 'task_state'}:
         return VMState.SOFT_DELETED not in (values.get('vm_state'), *vm_states)
@@ -333,7 +334,7 @@ def _counts_alike(
 
 
 def _recount(connection: sa.Connection, before: Iterable[Mapping[str, Any]], values: Mapping[str, Any]) -> None:
-    """Count what is used more, or less, when servers that were so have these values now."""
+    """Update the quota usage for servers that had these columns and get these values."""
     for row in before:
         quota_usages.count(connection, quota_usages.of_server(row), -1)
         quota_usages.count(connection, quota_usages.of_server({**row, **values}))
@@ -346,20 +347,20 @@ def set_tags(connection: sa.Connection, server_id: str, tags: Collection[str]) -
 
 
 def add_tags(connection: sa.Connection, server_ids: Collection[str], tags: Collection[str]) -> None:
-    """Give these tags to servers that have none; Conflict for two that are the same to the database, as MariaDB sees no
-    spaces at the end of a text."""
+    """Add these tags to servers that have none; Conflict if two are equal to the database: MariaDB, for one, ignores
+    trailing spaces."""
     if tags:
         with conflicts('Two of the tags are the same.'):
             connection.execute(TAGGED, [{'server': server_id, 'new': tag} for server_id in server_ids for tag in tags])
 
 
 def tell_age(connection: sa.Connection, server_id: str) -> None:
-    """Let the tags of the server tell how old it is, and whose, where a process of an older release did not."""
+    """Fill in the server's age and project in tags that were written by a process of an older release."""
     connection.execute(AGED, {'server': server_id})
 
 
 def insert_block_devices(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    """New disks, with values for the same columns."""
+    """Insert disks, with values for the same columns."""
     if rows:
         connection.execute(records.insertion(block_devices), rows)
 
@@ -373,7 +374,7 @@ def update_block_device(connection: sa.Connection, device_id: str, values: Mappi
 
 
 def name_block_devices(connection: sa.Connection, names: Mapping[str, str]) -> None:
-    """Give disks, by their UUIDs, names in their servers."""
+    """Set the device names of disks, by their UUIDs."""
     for device_id, name in names.items():
         update_block_device(connection, device_id, {'device_name': name})
 
@@ -383,6 +384,6 @@ def delete_block_device(connection: sa.Connection, device_id: str) -> None:
 
 
 def delete_belongings(connection: sa.Connection, server_id: str) -> None:
-    """What goes with a deleted server; its row and its actions stay for the record."""
+    """Delete what belongs to a deleted server; its row and its actions are kept."""
     for table in (server_tags, block_devices, server_shares, console_tokens):
         connection.execute(sa.delete(table).where(table.c.server_id == server_id))

@@ -1,4 +1,4 @@
-"""The services that make up the cloud, as rows."""
+"""The services of the cloud, as rows."""
 
 import functools
 from collections.abc import Collection, Mapping
@@ -19,7 +19,7 @@ __all__ = ['ComputeService']
 COMPUTE = 'nova-compute'
 """The binary of the service that runs the servers of a host."""
 CONTROL = ('nova-conductor', 'nova-scheduler')
-"""The binaries of the services whose work processes with workers do."""
+"""The binaries of the services whose work is done by processes with workers."""
 
 
 SERVICES = Rows(ComputeService, services)
@@ -33,7 +33,7 @@ def runs(host: sa.Column[Any]) -> sa.ColumnElement[bool]:
 
 
 def select(connection: sa.Connection, host: str | None = None, binary: str | None = None) -> list[ComputeService]:
-    """The services on that host (or on any) that run that binary (or any)."""
+    """The services on that host (or any) with that binary (or any)."""
     asked = {'asked_host': host, 'asked_binary': binary}
     return SERVICES.all(connection, _chosen(host is not None, binary is not None), asked)
 
@@ -47,34 +47,34 @@ def _chosen(by_host: bool, by_binary: bool) -> sa.Select[Any]:
 
 
 def up(since: sa.BindParameter[Any]) -> sa.ColumnElement[bool]:
-    """Whether a service gave a sign of life since that moment, and was not forced down."""
+    """Whether a service was seen since that moment, and is not forced down."""
     return services.c.forced_down.is_(False) & (services.c.seen_at >= since)
 
 
 def get(connection: sa.Connection, identifier: str) -> ComputeService | None:
-    """The service of that number or UUID."""
+    """The service with that ID or UUID."""
     return SERVICES.first(connection, SERVICES.select.where(identified(services, identifier)))
 
 
 def of_compute_hosts(connection: sa.Connection, hosts: Collection[str]) -> list[ComputeService]:
-    """What runs the servers of these hosts."""
+    """The compute services of these hosts."""
     return SERVICES.of(OF_COMPUTE_HOSTS.find(connection, hosts).all())
 
 
 def of_compute_host(connection: sa.Connection, host: str | None) -> ComputeService | None:
-    """What runs the servers of the host; None if it is no compute host."""
+    """The compute service of the host; None if it is no compute host."""
     return next(iter(of_compute_hosts(connection, [host])), None) if host else None
 
 
 def last_sign(connection: sa.Connection) -> datetime | None:
-    """The last sign of life of any compute host that was not forced down."""
+    """The latest heartbeat of any compute host that is not forced down."""
     alive = RUNS_SERVERS & services.c.forced_down.is_(False)
     last: datetime | None = connection.scalar(sa.select(sa.func.max(services.c.seen_at)).where(alive))
     return last
 
 
 def is_seen(connection: sa.Connection, host: str, binary: str, now: datetime) -> None:
-    """Write down that the service gave a sign of life; it is made if it is new."""
+    """Record a heartbeat of the service, which is created if it is new."""
     known = (services.c.host == host) & (services.c.binary == binary)
     if connection.execute(sa.update(services).where(known).values(seen_at=now)).rowcount == 0:
         values = {'disabled': False, 'forced_down': False, 'created_at': now, 'seen_at': now}
@@ -82,19 +82,19 @@ def is_seen(connection: sa.Connection, host: str, binary: str, now: datetime) ->
 
 
 def is_gone(connection: sa.Connection, host: str) -> None:
-    """Write down that the compute service of the host took its leave."""
+    """Record that the compute service of the host has shut down."""
     SERVICES.update(connection, {'seen_at': None}, host=host, binary=COMPUTE)
 
 
 def control_is_gone(connection: sa.Connection, host: str) -> None:
-    """Write down that the control services on that machine took their leave."""
+    """Record that the control services on that machine have shut down."""
     connection.execute(
         sa.update(services).where(services.c.host == host, services.c.binary.in_(CONTROL)).values(seen_at=None)
     )
 
 
 def are_seen(connection: sa.Connection, hosts: Collection[str], now: datetime) -> None:
-    """As `is_seen`, for the compute services that there are of these hosts."""
+    """Like `is_seen`, for the existing compute services of these hosts."""
     if hosts:
         connection.execute(sa.update(services).where(services.c.host.in_(hosts), RUNS_SERVERS).values(seen_at=now))
 
@@ -106,7 +106,7 @@ def update(connection: sa.Connection, service: ComputeService, values: Mapping[s
 
 
 def delete(connection: sa.Connection, service: ComputeService) -> None:
-    """The service and, for a compute host, what is known of the host."""
+    """Delete the service and, for a compute host, the records of the host."""
     connection.execute(sa.delete(services).where(services.c.id == service.id))
     if service.binary == COMPUTE:
         note_host(connection, service.host)

@@ -1,4 +1,4 @@
-"""Shares in the store: file systems over the network, and who may mount them."""
+"""Shares in the store: network file systems, and the access to them."""
 
 import sqlalchemy as sa
 
@@ -11,14 +11,14 @@ from computeapi.db.tables.share import share_access_rules, share_metadata, share
 
 
 def listed(context: Context, *, public: bool, all_projects: bool) -> Clause:
-    """The project's own; with those that are everybody's, or all that there are, where an administrator asks."""
+    """The project's own shares; with public ones, or all shares, if an administrator asks for them."""
     if all_projects and context.is_admin:
         return sa.true()
     return sa.or_(owned(shares, context), shares.c.is_public) if public else owned(shares, context)
 
 
 def _usable(context: Context) -> Clause:
-    """The project's own, and those that are everybody's."""
+    """The project's own shares and public ones."""
     return listed(context, public=True, all_projects=True)
 
 
@@ -44,5 +44,5 @@ def rules_of(share_id: str) -> Clause:
 
 
 def lock_project(connection: sa.Connection, project_id: str) -> None:
-    """Let one transaction at a time take from the quota of the project."""
+    """Serialize transactions that use the project's quota."""
     lock_row(connection, share_projects, {'id': project_id})

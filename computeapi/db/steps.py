@@ -1,8 +1,8 @@
-"""Revisions on MariaDB, which cannot take tables back: how far they went is noted, and they go on from there.
+"""Revisions on MariaDB, where DDL cannot be rolled back: their progress is recorded, and resumed after a failure.
 
-The notes are a number: how many statements of the revision that comes next were executed. A statement that changes
-rows is noted in its own transaction. One that changes tables ends the transaction before it, so that the process may
-die between the statement and its note: the first statement of a later run may have been executed before.
+The record is a number: how many statements of the next revision were executed. For a statement that changes rows, it is
+written in the same transaction. A DDL statement commits implicitly, so the process may die between the statement and
+its record: the first statement of a later run may therefore have been executed already.
 """
 
 from typing import Any
@@ -12,13 +12,13 @@ import sqlalchemy as sa
 NOTES = 'upgrade_steps'
 VERSIONS = 'alembic_version'
 CHANGES = frozenset({'ALTER', 'CREATE', 'DELETE', 'DROP', 'INSERT', 'UPDATE'})
-# What MariaDB says of a table, a column, a key or a constraint that is there already, or gone already.
+# MariaDB's error codes for a table, column, key or constraint that exists already, or is gone already.
 DONE = frozenset({1005, 1022, 1050, 1051, 1060, 1061, 1091, 1826})
 NOTHING = 'DO 0'
 
 
 class Steps:
-    """Looks at each statement on a connection, and leaves out what was executed before."""
+    """Intercepts the statements on a connection, and skips those that were executed before."""
 
     def __init__(self, connection: sa.Connection):
         self.connection, self.count = connection, 0
@@ -58,12 +58,12 @@ class Steps:
         if is_step(statement):
             self.note(cursor)
         elif VERSIONS in statement and word_of(statement) in ('INSERT', 'UPDATE'):
-            # The revision is over, and the next one was not begun.
+            # The revision is complete, and the next one has not begun.
             self.count, self.done, self.unsure = 0, 0, False
             self.note(cursor)
 
     def note(self, cursor: Any) -> None:
-        """In the transaction of the statement; not through the connection, which would look at it, too."""
+        """Uses a cursor of its own in the statement's transaction: the connection would intercept the statement."""
         with cursor.connection.cursor() as other:
             other.execute(f'UPDATE {NOTES} SET done = %s', (self.count,))
 
@@ -73,12 +73,12 @@ def word_of(statement: str) -> str:
 
 
 def is_step(statement: str) -> bool:
-    """Whether a revision changes something by it; Alembic sees to its own table itself."""
+    """Whether it is a change made by a revision; Alembic maintains its own table."""
     return word_of(statement) in CHANGES and VERSIONS not in statement
 
 
 def was_done(cursor: Any, statement: str, parameters: Any) -> bool:
-    """Whether it was executed before, or is now; if it is refused for another reason, it will be again."""
+    """Whether it was executed before, or just now; if it fails for another reason, it will fail again later."""
     try:
         cursor.execute(statement, parameters)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""The addresses of subnets as administrators deal them out: reserved for nobody, or for floating IPs."""
+"""The addresses of subnets as administrators manage them: reserved, or used as floating IP pools."""
 
 from collections.abc import Collection, Iterable
 
@@ -28,7 +28,7 @@ def reserving(work: Work, subnet_ids: Collection[str], address: str) -> set[str]
 
 
 def taken(work: Work, subnet_ids: Collection[str]) -> dict[str, set[str]]:
-    """By subnet, what ports have and what is reserved."""
+    """By subnet, the addresses that ports have or that are reserved."""
     tables = (fixed_ips, reserved_addresses)
     found = (sa.select(each.c.subnet_id, each.c.ip_address).where(each.c.subnet_id.in_(subnet_ids)) for each in tables)
     addresses: dict[str, set[str]] = {subnet_id: set() for subnet_id in subnet_ids}
@@ -38,7 +38,7 @@ def taken(work: Work, subnet_ids: Collection[str]) -> dict[str, set[str]]:
 
 
 def floating_subnets(work: Work) -> list[Document]:
-    """The IPv4 subnets of networks to the outside, each with the name of its `pool` and its `interface`."""
+    """The IPv4 subnets of external networks, each with the name of its `pool` and its `interface`."""
     pools = {network['id']: network['name'] for network in NETWORKS.find(work, external=True)}
     found = SUBNETS.find(work.elevated(), network_id=list(pools), ip_version=4)
     interfaces = _interfaces(work, [subnet['id'] for subnet in found])

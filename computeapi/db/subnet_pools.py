@@ -1,4 +1,4 @@
-"""Pools that the ranges of subnets are taken from, and the scopes in which they do not overlap."""
+"""Subnet pools, from which the ranges of subnets are allocated, and address scopes, in which ranges do not overlap."""
 
 import sqlalchemy as sa
 
@@ -26,18 +26,18 @@ SUBNET_POOLS = Collection(
 
 
 def default_pool(work: Work, ip_version: int) -> Document | None:
-    """The pool of subnets that ask for the default one, if the caller sees it."""
+    """The default pool of that IP version, if the caller can see it."""
     found = SUBNET_POOLS.find(work, ip_version=ip_version, is_default=True)
     return found[0] if found else None
 
 
 def clear_default_pool(work: Work, ip_version: int) -> None:
-    """No pool is the default one any more."""
+    """Unset the default pool."""
     pools = subnet_pools.c
     chosen = (pools.ip_version == ip_version, pools.is_default)
     work.connection.execute(subnet_pools.update().where(*chosen).values(is_default=False))
 
 
 def subnets_from(work: Work, pool_id: str) -> list[Document]:
-    """The subnets whose ranges are from this pool, whoever made them."""
+    """The subnets allocated from this pool, regardless of their owners."""
     return SUBNETS.find(work.elevated(), subnetpool_id=pool_id)

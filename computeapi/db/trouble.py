@@ -1,6 +1,6 @@
-"""What is the matter with a database, and no mistake of the service.
+"""Problems of a database, as opposed to errors of the service.
 
-Told from what its driver says, and logged now and then.
+They are recognized from the driver's errors, and logged at intervals.
 """
 
 import logging
@@ -17,21 +17,21 @@ from computeapi.errors import ConnectionLost, DatabaseTrouble, Deadlock, Invalid
 
 LOG = logging.getLogger(__name__)
 SILENCE_SECONDS = 30
-"""For how long nothing is said again of trouble of the same kind."""
+"""How long further problems of the same kind are not logged."""
 
-# The last eight bits of what sqlite3 says: busy, locked, out of memory, read-only, interrupted, an input/output error,
-# damaged, full, cannot be opened, the protocol of locks, too large a file, no database.
+# The primary result codes of sqlite3: busy, locked, out of memory, read-only, interrupted, I/O error, corrupt, full,
+# cannot open, locking protocol, too big, not a database.
 SQLITE = frozenset({5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 22, 26})
-# What PostgreSQL says of itself otherwise than as an OperationalError: a standby takes no changes, a page is damaged.
+# PostgreSQL errors that are not OperationalErrors: a read-only standby, corrupted data or index.
 POSTGRESQL = frozenset({'25006', 'XX001', 'XX002'})
-# OperationalErrors of MariaDB that are mistakes in a statement: a column, a function or a key that is not there.
+# OperationalErrors of MariaDB that are errors in a statement: unknown column, key or function.
 MISTAKES_ON_MARIADB = frozenset({1054, 1091, 1305})
-# A transaction was in the way of another, and the database ended it.
+# A transaction conflicted with another one, and was aborted by the database.
 DEADLOCK = frozenset({'40001', '40P01', 1020, 1213})
 
 
 def trouble_of(error: exc.DBAPIError | exc.TimeoutError) -> DatabaseTrouble | None:
-    """What the error says of the database; None if it is a mistake of who asked."""
+    """The problem of the database behind the error; None if it is an error in the request."""
     if isinstance(error, exc.TimeoutError):
         return DatabaseTrouble('All connections are in use.')
     code = code_of(error.orig)
@@ -45,7 +45,7 @@ def trouble_of(error: exc.DBAPIError | exc.TimeoutError) -> DatabaseTrouble | No
 
 
 def code_of(original: Any) -> Any:
-    """The number or the word by which a driver tells errors apart; None where it has none."""
+    """The error code of a driver's exception; None if it has none."""
     if hasattr(original, 'sqlite_errorcode'):
         return original.sqlite_errorcode & 0xFF
     number = original.args[0] if original is not None and original.args else None
@@ -57,36 +57,36 @@ def _is_trouble(error: exc.DBAPIError, code: Any) -> bool:
         return code in SQLITE
     if isinstance(error, exc.OperationalError):
         return code not in MISTAKES_ON_MARIADB
-    # PyMySQL calls an InternalError what the file system says to the server, e.g. that it is full.
+    # PyMySQL raises InternalError for file system errors of the server, e.g. a full disk.
     unusual = isinstance(error, exc.InternalError) and isinstance(code, int)
     return unusual or isinstance(error, exc.InterfaceError) or code in POSTGRESQL
 
 
 def unfit(context: ExceptionContext) -> Invalid | None:
-    """What came from a client and fits in no column: a number beyond its bounds, a text too long for it."""
+    """Invalid for a client's value that does not fit its column: a number out of range, or a text too long."""
     wrapped = isinstance(context.sqlalchemy_exception, exc.DataError)
-    # sqlite3 says it in Python's own words.
+    # sqlite3 raises Python's own OverflowError.
     if wrapped or isinstance(context.original_exception, OverflowError):
         return Invalid('A number in the request is too large, or a text too long.')
     return None
 
 
 class Watch:
-    """What a store has said of its database, so that the log tells it once in a while and not each time.
+    """Logs the problems of a store's database, not each time but at intervals.
 
-    heard: is told of each trouble.
+    heard: called for each problem.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
         self.clock, self.lock = clock, threading.Lock()
-        # By kind of trouble: when it was last told, and how often it has come up since.
+        # By kind of problem: when it was last logged, and how often it has occurred since.
         self.told: dict[type, tuple[float, int]] = {}
         self.silent = False
         self.heard: Callable[[DatabaseTrouble], None] = lambda trouble: None
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """What the database is the reason of becomes a DatabaseTrouble, and a line in the log now and then."""
+        """Turns errors caused by the database into DatabaseTrouble, and logs them at intervals."""
         try:
             yield
         except (exc.DBAPIError, exc.TimeoutError) as error:
@@ -99,7 +99,7 @@ class Watch:
 
     @contextmanager
     def silenced(self) -> Iterator[None]:
-        """For a caller that tells of trouble itself."""
+        """Without logging, for a caller that reports problems itself."""
         self.silent = True
         try:
             yield
@@ -116,5 +116,5 @@ class Watch:
                 self.told[type(trouble)] = (last, since + 1)
                 return
             self.told[type(trouble)] = (now, 0)
-        more = f' (and {since} times since this was last said)' if since else ''
-        LOG.error('Trouble with the database: %s%s', trouble.reason, more)
+        more = f' (and {since} times since this was last logged)' if since else ''
+        LOG.error('Database error: %s%s', trouble.reason, more)

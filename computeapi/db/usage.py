@@ -1,4 +1,4 @@
-"""From when until when servers ran, as rows."""
+"""The time spans in which servers ran, as rows."""
 
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from computeapi.db.walks import Walk
 
 
 class Span(NamedTuple):
-    """The life of a server and its size; memory in MiB, disk in GiB."""
+    """The lifetime of a server and its size; memory in MiB, disk in GiB."""
 
     id: int
     uuid: str
@@ -40,9 +40,9 @@ SPANS = Rows(Span, servers)
 def page(
     connection: sa.Connection, start: datetime, stop: datetime, page: Page, project_id: str | None = None
 ) -> list[Span]:
-    """One page of the servers that ran at some moment from `start` to `stop`, whether or not they are deleted by now.
+    """One page of the servers that ran at any time between `start` and `stop`, including deleted ones.
 
-    They are of one project, or of any, and then sorted by it. Invalid for an unknown marker.
+    They belong to one project, or to all, and are then sorted by project. Invalid for an unknown marker.
     """
     ended = sa.or_(servers.c.terminated_at.is_(None), servers.c.terminated_at > start)
     fixed = () if project_id is None else (project_id,)

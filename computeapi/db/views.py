@@ -1,6 +1,6 @@
-"""What look-ups see of a database.
+"""The read connections of a database.
 
-Connections stay open between two of them: to get one and to give it back takes longer than most look-ups."""
+They are kept open between queries: getting and returning one takes longer than most queries."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -10,9 +10,9 @@ import sqlalchemy as sa
 
 
 class Views:
-    """most: how many connections are kept, the one that was used last at the end.
+    """most: how many connections are kept; the most recently used one is last.
 
-    is_there: whether a connection that was kept still leads to the database."""
+    is_there: whether a kept connection is still alive."""
 
     def __init__(self, engine: sa.Engine, most: int, is_there: Callable[[sa.Connection], bool] = lambda kept: True):
         self.engine, self.most, self.is_there = engine, most, is_there
@@ -20,7 +20,7 @@ class Views:
 
     @contextmanager
     def view(self) -> Iterator[sa.Connection]:
-        """A connection that sees with each look-up what is committed by then."""
+        """A connection on which each query sees everything committed by then."""
         connection = self._taken()
         try:
             yield connection
@@ -34,7 +34,7 @@ class Views:
             try:
                 connection = self.kept.pop()
             except IndexError:
-                # Another thread was quicker.
+                # Another thread was faster.
                 break
             if self.is_there(connection):
                 return connection
@@ -49,8 +49,8 @@ class Views:
             connection.close()
 
     def make_room(self) -> None:
-        """Give a connection back to a pool that has none, before it makes another one: a process has no more of them
-        than it uses at a time."""
+        """Return a connection to an exhausted pool, so that it need not create another: a process has no more than it
+        uses at a time."""
         if self.kept and not self.engine.pool.checkedin():  # type: ignore[attr-defined]
             with suppress(IndexError):
                 self.kept.pop(0).close()
@@ -61,16 +61,16 @@ class Views:
 
 
 class SteadyViews(Views):
-    """Views of SQLite that stay as they are."""
+    """Views of SQLite, each of which is a consistent snapshot."""
 
     @contextmanager
     def view(self) -> Iterator[sa.Connection]:
-        """A connection that sees what was committed before its first look-up, and nothing of what is after that."""
+        """A connection that sees what was committed before its first query, and nothing later."""
         with super().view() as connection:
-            # It takes no lock, so nothing can go wrong; by way of SQLAlchemy it costs as much as a look-up.
+            # It takes no lock, so it cannot fail; through SQLAlchemy it would cost as much as a query.
             driver: Any = connection.connection.dbapi_connection
             driver.execute('BEGIN')
             yield connection
             connection.rollback()
-            # SQLAlchemy does so where there was a look-up.
+            # SQLAlchemy rolls back only if there was a query.
             driver.rollback()

@@ -1,4 +1,4 @@
-"""Groups of volumes in the store, and their kinds."""
+"""Volume groups and group types in the store."""
 
 from collections.abc import Iterable, Sequence
 
@@ -18,12 +18,12 @@ from computeapi.db.tables.volume import (
 
 
 def _types(connection: sa.Connection, group_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """The types that the volumes of a group may have, by group."""
+    """The volume types that a group allows, by group."""
     return _listed(connection, volume_group_volume_types.c.group_id, volume_group_volume_types.c.type_id, group_ids)
 
 
 def _members(connection: sa.Connection, group_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """The volumes of a group, by group."""
+    """The volumes of each group."""
     return _listed(connection, volumes.c.group_id, volumes.c.id, group_ids)
 
 
@@ -57,13 +57,13 @@ GROUP_TYPES = FactTable(
 
 
 def allow_types(connection: sa.Connection, group_id: str, type_ids: Iterable[str]) -> None:
-    """Let the volumes of the group have these types."""
+    """Allow these volume types in the group."""
     rows = [{'group_id': group_id, 'type_id': type_id} for type_id in sorted(type_ids)]
     connection.execute(sa.insert(volume_group_volume_types), rows)
 
 
 def set_members(connection: sa.Connection, volume_ids: Iterable[str], group_id: str | None) -> None:
-    """Let the volumes be in this group; None: in no group."""
+    """Put the volumes into this group; None: into none."""
     connection.execute(sa.update(volumes).where(volumes.c.id.in_(set(volume_ids))).values(group_id=group_id))
 
 

@@ -1,4 +1,4 @@
-"""Kinds of volumes in the store, what they ask of a host, and how they are encrypted."""
+"""Volume types in the store, with their QoS specs and encryption."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ from computeapi.db.tables.volume import (
 
 
 def _encryptions(connection: sa.Connection, type_ids: Sequence[str]) -> dict[str, Facts | None]:
-    """How the types are encrypted, by type; None: not at all."""
+    """The encryption of each type; None: not encrypted."""
     found: dict[str, Facts | None] = dict.fromkeys(type_ids)
     query = sa.select(volume_type_encryptions).where(volume_type_encryptions.c.volume_type_id.in_(type_ids))
     for row in connection.execute(query).mappings() if type_ids else ():
@@ -29,7 +29,7 @@ def _encryptions(connection: sa.Connection, type_ids: Sequence[str]) -> dict[str
 
 
 def _usable_types(context: Context) -> Clause:
-    """Public types, and private ones for the projects that were let in."""
+    """Public types, and private ones that the project was granted access to."""
     if context.is_admin:
         return sa.true()
     grants = volume_type_projects.c
@@ -60,7 +60,7 @@ def types_named(name_or_id: str) -> Clause:
 
 
 def keep_type(connection: sa.Connection, type_id: str) -> bool:
-    """Whether the type is there; if so nobody deletes it before this transaction ends."""
+    """Whether the type exists; if so, it cannot be deleted before this transaction ends."""
     query = sa.select(volume_types.c.id).where(volume_types.c.id == type_id)
     return connection.scalar(query.with_for_update(read=True)) is not None
 
@@ -71,7 +71,7 @@ def type_is_used(connection: sa.Connection, type_id: str) -> bool:
 
 
 def type_projects(connection: sa.Connection, type_id: str) -> list[str]:
-    """The projects that were let in to a private type."""
+    """The projects with access to a private type."""
     query = sa.select(volume_type_projects.c.project_id).where(volume_type_projects.c.type_id == type_id)
     return list(connection.scalars(query.order_by(volume_type_projects.c.project_id)))
 
@@ -81,13 +81,13 @@ def grant_type(connection: sa.Connection, type_id: str, project_id: str) -> None
 
 
 def revoke_type(connection: sa.Connection, type_id: str, project_id: str) -> bool:
-    """Whether there was a grant to take back."""
+    """Whether the project had access."""
     query = sa.delete(volume_type_projects).filter_by(type_id=type_id, project_id=project_id)
     return connection.execute(query).rowcount > 0
 
 
 def set_encryption(connection: sa.Connection, type_id: str, facts: Facts | None) -> None:
-    """Let the type be encrypted in this way; None: not at all."""
+    """Set the encryption of the type; None: not encrypted."""
     connection.execute(sa.delete(volume_type_encryptions).filter_by(volume_type_id=type_id))
     if facts is not None:
         connection.execute(sa.insert(volume_type_encryptions).values(**facts, volume_type_id=type_id))
@@ -98,8 +98,8 @@ def types_with_qos(qos_id: str) -> Clause:
 
 
 def set_qos(connection: sa.Connection, where: Clause, qos_id: str | None) -> None:
-    """Let these types ask this of a host; None: nothing."""
-    # By their own ids: InnoDB would lock the entries of another index before the rows, and who deletes a type locks the
-    # row before the entry.
+    """Associate these types with QoS specs; None: with none."""
+    # By their own IDs: by another index InnoDB would lock its entries before the rows, whereas the deletion of a type
+    # locks the row first.
     ids = list(connection.scalars(sa.select(volume_types.c.id).where(where)))
     connection.execute(sa.update(volume_types).where(volume_types.c.id.in_(ids)).values(qos_specs_id=qos_id))

@@ -1,4 +1,4 @@
-"""Volumes in the store, their snapshots, backups and attachments, and how much of them a project may have."""
+"""Volumes in the store, their snapshots, backups and attachments, and quotas."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -39,7 +39,7 @@ ATTACHED = Among(
 
 
 def _attached(connection: sa.Connection, volume_ids: Collection[str]) -> dict[str, tuple[Facts, ...]]:
-    """The attachments that are in use, by volume."""
+    """The active attachments of each volume."""
     found: dict[str, tuple[Facts, ...]] = dict.fromkeys(volume_ids, ())
     for row in ATTACHED.find(connection, volume_ids).mappings() if volume_ids else ():
         facts = dict(row)
@@ -48,14 +48,14 @@ def _attached(connection: sa.Connection, volume_ids: Collection[str]) -> dict[st
 
 
 def _continued(connection: sa.Connection, backup_ids: Sequence[str]) -> dict[str, bool]:
-    """Whether other backups hold only what changed since these ones, by backup."""
+    """Whether there are incremental backups based on each of these backups."""
     query = sa.select(volume_backups.c.parent_id).where(volume_backups.c.parent_id.in_(backup_ids)).distinct()
     parents = set(connection.scalars(query)) if backup_ids else set()
     return {backup_id: backup_id in parents for backup_id in backup_ids}
 
 
 def _sorts(table: sa.Table, *more: str) -> dict[str, sa.Column[Any]]:
-    """What lists can be sorted by; clients call the name by two names."""
+    """The sort keys of lists; clients use two names for the name."""
     names = ('id', 'name', 'display_name', 'status', 'size', *more, 'created_at', 'updated_at')
     return {name: table.c[name.removeprefix('display_')] for name in names}
 
@@ -112,7 +112,7 @@ MESSAGES = FactTable(
 
 
 def metadata_values(connection: sa.Connection, *where: Clause) -> dict[str, list[str]]:
-    """The values that each name has in the metadata of these volumes."""
+    """The values of each key in the metadata of these volumes."""
     found: dict[str, list[str]] = {}
     name, value = volume_metadata.c.name, volume_metadata.c.value
     source = VOLUMES.source.join(volume_metadata, volumes.c.id == volume_metadata.c.owner_id)
@@ -133,7 +133,7 @@ def expired_messages(moment: datetime) -> Clause:
 
 
 def backups_on(backup_id: str) -> Clause:
-    """The backups that hold what changed since this one."""
+    """The incremental backups based on this one."""
     return volume_backups.c.parent_id == backup_id
 
 
@@ -150,7 +150,7 @@ def attachments_of(volume_id: str) -> Clause:
 
 
 def attachment_statuses(connection: sa.Connection, volume_id: str) -> set[str]:
-    """What the attachments of the volume are doing."""
+    """The statuses of the volume's attachments."""
     return set(connection.scalars(sa.select(volume_attachments.c.status).where(attachments_of(volume_id))))
 
 
@@ -173,7 +173,7 @@ def limits(connection: sa.Connection, project_id: str) -> dict[str, int]:
 
 
 def set_limits(connection: sa.Connection, project_id: str, limits: Mapping[str, int]) -> None:
-    """Set the limits that are given; the others stay."""
+    """Set the given limits; the others are kept."""
     rows: list[dict[str, Any]] = [
         {'project_id': project_id, 'name': name, 'limit': limit} for name, limit in limits.items()
     ]
@@ -181,14 +181,14 @@ def set_limits(connection: sa.Connection, project_id: str, limits: Mapping[str, 
 
 
 def class_limits(connection: sa.Connection, class_name: str) -> dict[str, int]:
-    """The limits that were set for a class of projects."""
+    """The limits that were set for a quota class."""
     limits = volume_quota_classes.c
     query = sa.select(limits.name, limits.limit).where(limits.class_name == class_name)
     return {row.name: row.limit for row in connection.execute(query)}
 
 
 def set_class_limits(connection: sa.Connection, class_name: str, limits: Mapping[str, int]) -> None:
-    """Set the limits that are given; the others stay."""
+    """Set the given limits; the others are kept."""
     rows = [{'class_name': class_name, 'name': name, 'limit': limit} for name, limit in limits.items()]
     upsert(connection, volume_quota_classes, rows)
 
@@ -198,5 +198,5 @@ def reset_limits(connection: sa.Connection, project_id: str) -> None:
 
 
 def lock_project(connection: sa.Connection, project_id: str) -> None:
-    """Let one transaction at a time take from the quota of the project."""
+    """Serialize transactions that use the project's quota."""
     lock_row(connection, volume_projects, {'id': project_id})

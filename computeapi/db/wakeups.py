@@ -1,7 +1,7 @@
-"""How processes on other machines hear at once that there is something to do, where the database tells them.
+"""Wakes up processes on other machines when there is new work, if the database supports notifications.
 
-PostgreSQL does, when the transaction is over that queued it (LISTEN and NOTIFY). Whoever does not hear it, for the
-connection was lost or the database is another, looks for itself now and then.
+PostgreSQL does, after the commit of the transaction that queued it (LISTEN and NOTIFY). Processes that miss it, because
+the connection was lost or on another database, poll periodically.
 """
 
 import functools
@@ -18,19 +18,19 @@ from computeapi.errors import DatabaseTrouble
 CHANNEL = 'computeapi_tasks'
 LISTEN, NOTIFY = sa.text(f'LISTEN {CHANNEL}'), sa.text(f'NOTIFY {CHANNEL}')
 LOOK_SECONDS = 0.2
-"""How long it may take until a listener sees that it is to stop."""
+"""How long it may take a listener to notice that it should stop."""
 PROBE_SECONDS = 30
-"""How often it is tried whether the connection is still there: one that was cut off says nothing."""
+"""How often the connection is tested: a broken one may not be noticed otherwise."""
 
 
 def tell(connection: sa.Connection) -> None:
-    """Let those who listen know when this transaction is over; however often it is said, they hear it once."""
+    """Notify listeners after this transaction commits; several calls result in one notification."""
     if connection.dialect.name == 'postgresql':
         connection.execute(NOTIFY)
 
 
 def telling(connection: sa.Connection, insert: sa.Insert) -> sa.Insert:
-    """The statement, which does so by itself."""
+    """The INSERT statement, extended to notify listeners."""
     return _telling(insert) if connection.dialect.name == 'postgresql' else insert
 
 
@@ -40,7 +40,7 @@ def _telling(insert: sa.Insert) -> sa.Insert:
 
 
 class Listener:
-    """Calls `heard` for what is told, and first of all: nobody tells again what was told before."""
+    """Calls `heard` for each notification, and once at the start, because earlier ones are not repeated."""
 
     def __init__(self, store: Store, heard: Callable[[], None]):
         self.store, self.heard, self.over = store, heard, threading.Event()
@@ -50,7 +50,7 @@ class Listener:
         return self.store.dialect == 'postgresql'
 
     def listen(self) -> None:
-        """Until `stop`; DatabaseTrouble when the connection is lost. It is one beside those of the pool."""
+        """Run until `stop`, with a connection outside of the pool; DatabaseTrouble if it is lost."""
         with self.store.watch.watching(), self.store.engine.connect() as connection:
             connection.execution_options(isolation_level='AUTOCOMMIT').detach()
             connection.execute(LISTEN)

@@ -1,6 +1,6 @@
-"""Rows along an index of their table: in the order of its columns, those after a marker, as many as fill a page.
+"""Walks along an index: rows in the order of its columns, starting after a marker, as many as fill a page.
 
-A database is told which index to use, where it can be told; none but those in the way is looked at, and none sorted.
+The database is told which index to use, where that is possible; it examines only rows on the way, and sorts nothing.
 """
 
 import functools
@@ -17,12 +17,12 @@ from computeapi.errors import Invalid
 HINTS = {'sqlite': 'INDEXED BY {}', 'mysql': 'FORCE INDEX ({})', 'mariadb': 'FORCE INDEX ({})'}
 FIRST_LOOK, LOOK_FURTHER, LONGEST_LOOK = 100, 2, 4000
 MOST = 'most'
-"""What the parameter is called that bounds the rows."""
+"""The name of the parameter that limits the rows."""
 FEW = 1000
-"""So many are sorted as quickly as a page is made."""
+"""This many rows are sorted as fast as a page is read."""
 
 Place = Sequence[Any]
-"""What a row holds in the columns of an order: where it stands."""
+"""The values of a row in the columns of an order: its position."""
 
 
 def index_of(table: sa.Table, name: str) -> sa.Index:
@@ -30,10 +30,11 @@ def index_of(table: sa.Table, name: str) -> sa.Index:
 
 
 class Walk(NamedTuple):
-    """The rows that hold these values in the first columns of an index (None: NULL), in the order of the next columns.
+    """The rows with these values in the first columns of an index (None: NULL), in the order of the next columns.
 
-    keys: how many these are; none of them is ever NULL, or it is the first one and *present*, which leaves out the rows
-    that have no value there.  where: what else holds for the rows, as the index tells.  besides: what it does not.
+    keys: the number of those columns; none is ever NULL, except that the first may be with *present*, which omits rows
+    without a value in it.  where: further conditions that the index covers.  besides: conditions that it does not
+    cover.
     """
 
     along: sa.Index
@@ -62,11 +63,11 @@ def rows(
     limit: int | None = None,
     until: Place | None = None,
 ) -> list[sa.Row[Any]]:
-    """What *select* tells of the first rows of a walk, or of those after a place in its order; until: up to which one,
-    if it is by age."""
+    """*select* applied to the first rows of a walk, or to those after a place in its order; until: the last place, for
+    walks by age."""
     found: list[sa.Row[Any]] = []
     shape, values = _shape(walk, after)
-    # What shares all but the last column of the place comes first, and what shares none of it last.
+    # First the rows that share all but the last column of the place, finally those that share none.
     for same in [None] if after is None else reversed(range(walk.keys)):
         if limit is not None and len(found) >= limit:
             break
@@ -87,15 +88,15 @@ def stretch(
     size: int,
     limit: int,
 ) -> list[sa.Row[Any]]:
-    """As `rows`, of no others than the so many rows up to a place, by age; None: the end of the walk."""
+    """Like `rows`, limited to the next *size* rows by age, which end at the place *end*; None: the end of the walk."""
     if connection.dialect.name == 'postgresql':
         return list(connection.execute(_fenced(select, walk, after, size).limit(limit)).all())
     return rows(connection, select, walk, after, limit, end)
 
 
 def _until(walk: Walk, end: Place, *, is_tie: bool) -> Iterator[Clause]:
-    """What is so of the rows of a walk by age up to a place. Of those that are as old as the one before, SQLite would
-    look at all in this range."""
+    """The conditions for the rows of a walk by age up to a place. For ties the range on creation time is omitted:
+    SQLite would scan all of it."""
     created_at, number = walk.order
     moment = sa.literal(end[0], created_at.type)
     if not is_tie:
@@ -107,10 +108,10 @@ def _until(walk: Walk, end: Place, *, is_tie: bool) -> Iterator[Clause]:
 
 
 def _fenced(select: sa.Select[Any], walk: Walk, after: Place | None, size: int) -> sa.Select[Any]:
-    """PostgreSQL cannot be told which index to use. What holds besides is asked of the rows of a stretch, or it would
-    find them in another way, all of them, and sort them."""
+    """PostgreSQL cannot be told which index to use. The remaining conditions are applied to the rows of the stretch
+    only, because it would otherwise find all matching rows by another index, and sort them."""
     shape, values = _shape(walk, None)
-    # What is NULL is in order, too; what is fixed is not, to PostgreSQL.
+    # For PostgreSQL, columns that are NULL must be part of the order; columns with a fixed value must not.
     order = [column for column, is_null in zip(walk.along.columns, shape.fixed, strict=False) if is_null] + walk.order
     asked = [part for clause in walk.besides for part in iterate(clause) if getattr(part, 'table', None) is walk.table]
     columns = sa.select(*dict.fromkeys((*select.selected_columns, *order, *asked)))
@@ -122,7 +123,7 @@ def _fenced(select: sa.Select[Any], walk: Walk, after: Place | None, size: int) 
 
 
 def _beyond(walk: Walk, after: Place | None) -> Iterator[Clause]:
-    """What is so of the rows after a place, as PostgreSQL finds them along an index."""
+    """The condition for rows after a place, in the form that PostgreSQL finds along an index."""
     if after is not None:
         order, place = sa.tuple_(*walk.order), sa.tuple_(*after, types=[column.type for column in walk.order])
         yield order < place if walk.descending else order > place
@@ -130,13 +131,13 @@ def _beyond(walk: Walk, after: Place | None) -> Iterator[Clause]:
 
 @functools.lru_cache(maxsize=256)
 def _narrowed(statement: sa.Select[Any], where: tuple[Clause, ...], limited: bool) -> sa.Select[Any]:
-    """Those of the rows for which more holds; the statement is there already where that is told by the same objects."""
+    """The statement with more conditions; cached, for conditions that are the same objects."""
     narrowed = statement.where(*where) if where else statement
     return narrowed.limit(sa.bindparam(MOST, type_=sa.Integer())) if limited else narrowed
 
 
 def _shape(walk: Walk, after: Place | None) -> tuple[Walk, dict[str, Any]]:
-    """What statements are made from once, and their parameters; `fixed` tells which values are NULL."""
+    """The cacheable part of a walk, and the statement parameters; its `fixed` says which values are NULL."""
     values = {f'fixed_{number}': value for number, value in enumerate(walk.fixed) if value is not None}
     values |= {f'place_{number}': value for number, value in enumerate(after or ())}
     return walk._replace(fixed=tuple(value is None for value in walk.fixed), where=(), besides=()), values
@@ -144,8 +145,8 @@ def _shape(walk: Walk, after: Place | None) -> tuple[Walk, dict[str, Any]]:
 
 @functools.lru_cache(maxsize=1024)
 def _statement(dialect: str, select: sa.Select[Any], walk: Walk, same: int | None) -> sa.Select[Any]:
-    """One stretch of a walk, in shape: the rows that share so many columns of the order with the place, and are beyond
-    it in the next one; all if it is None."""
+    """One part of a walk, given as its shape: the rows that share this many columns of the order with the place, and
+    are beyond it in the next one; None: all."""
     columns = list(walk.along.columns)
     fixed, order = columns[: len(walk.fixed)], walk.order
     conditions = [
@@ -159,14 +160,14 @@ def _statement(dialect: str, select: sa.Select[Any], walk: Walk, same: int | Non
         conditions.append(beyond < bound if walk.descending else beyond > bound)
     elif walk.present:
         conditions.append(order[0].is_not(None))
-    # PostgreSQL has to be told that NULL is in order, too.
+    # For PostgreSQL, columns that are NULL must be part of the order.
     told = [*fixed, *order] if dialect == 'postgresql' else order[same or 0 :]
     found = select.where(*conditions).order_by(*(each.desc() if walk.descending else each.asc() for each in told))
     return hinted(found, walk.along)
 
 
 def hinted(statement: sa.Select[Any], index: sa.Index) -> sa.Select[Any]:
-    """The statement, which is to go along that index."""
+    """The statement, with hints to use that index."""
     assert index.table is not None
     for dialect, words in HINTS.items():
         statement = statement.with_hint(index.table, words.format(index.name), dialect)
@@ -176,7 +177,7 @@ def hinted(statement: sa.Select[Any], index: sa.Index) -> sa.Select[Any]:
 def page(
     connection: sa.Connection, select: sa.Select[Any], walk: Walk, page: Page, marked: Clause
 ) -> list[sa.Row[Any]]:
-    """The rows of one page. marked: what the row of the marker is; Invalid if the walk comes by none."""
+    """The rows of one page. marked: the condition for the marker's row; Invalid if the walk does not contain it."""
     after: Place | None = None
     if page.marker is not None:
         columns = list(walk.along.columns)
@@ -188,7 +189,7 @@ def page(
 
 
 def place_at(connection: sa.Connection, walk: Walk, after: Place | None, most: int) -> Place | None:
-    """Where a row stands that comes so many later, as the index tells; None if there are no more than those. But on
+    """The place of the row that comes *most* rows later, from the index only; None if there is none. Except on
     PostgreSQL, rows that share the first column with the place are not counted."""
     shape, values = _shape(walk, after)
     dialect, select = connection.dialect.name, _places(*shape[:3])
@@ -202,8 +203,7 @@ def place_at(connection: sa.Connection, walk: Walk, after: Place | None, most: i
 def places(
     connection: sa.Connection, walk: Walk, after: Place | None = None, more: tuple[sa.ColumnElement[Any], ...] = ()
 ) -> Iterator[Place]:
-    """Where the rows of a walk stand, a look at the index at a time, each at more rows than the one before. more: what
-    is told of each besides."""
+    """The places of the rows of a walk, read from the index in growing batches. more: further columns of each."""
     size, select = FIRST_LOOK, _places(*_shape(walk, None)[0][:3], more)
     while True:
         found = rows(connection, select, walk, after, size)

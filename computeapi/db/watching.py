@@ -1,7 +1,7 @@
-"""What each transaction on an SQLite database changes of the things that are watched, told before it is committed.
+"""Reports the changes of each transaction on an SQLite database to watched tables, before it is committed.
 
-A connection has a temporary table, which triggers of its own fill: what is rolled back, to a savepoint or as a whole,
-is gone from there as from everywhere, and no other connection sees any of it.
+A connection has a temporary table, filled by temporary triggers: a rollback, to a savepoint or of everything, applies
+to it like to any table, and no other connection sees it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,11 +16,11 @@ from computeapi.db.tables import metadata
 INSTALLED = 'computeapi_watching'
 CHANGES = 'watched_changes'
 ROW = '{row}'
-"""Where an expression names the row, as it was or as it is."""
+"""The placeholder for OLD or NEW in expressions."""
 
 
 class Derived(NamedTuple):
-    """What follows from columns: an expression of a row."""
+    """A value derived from columns: an expression on a row."""
 
     name: str
     expression: str
@@ -28,11 +28,11 @@ class Derived(NamedTuple):
 
 
 class Watched(NamedTuple):
-    """Things of which it is told when they appear, disappear, or have another value in one of these columns.
+    """A kind of things whose creation, deletion, and changes in one of these columns are reported.
 
-    noun: what clients call one.  key: its id.  name, project, server: expressions for what it is called, whose it is
-    and the id of the server that it belongs to.  gone: a column that has a value when it is deleted although its row
-    is there.  derived: what else is told.
+    noun: the name of the kind for clients.  key: its ID.  name, project, server: expressions for its name, its project
+    and the ID of its server.  gone: a column that is set when it is deleted although its row remains.  derived: further
+    values to report.
     """
 
     noun: str
@@ -46,19 +46,19 @@ class Watched(NamedTuple):
     derived: tuple[Derived, ...] = ()
 
     def values(self, row: str) -> dict[str, str]:
-        """What is told of a row: expressions, by name."""
+        """The values that are reported: expressions, by name."""
         kinds = metadata.tables[self.table].c
         of_columns = {column: _value(kinds[column], row) for column in self.columns}
         return of_columns | {each.name: each.expression.format(row=row) for each in self.derived}
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of all that is told."""
+        """The names of all values that are reported."""
         return (*self.columns, *(each.name for each in self.derived))
 
     @property
     def sources(self) -> list[str]:
-        """The columns that must change when something is to be told."""
+        """The columns whose changes can matter."""
         more = [column for each in self.derived for column in each.columns]
         return list(dict.fromkeys([*self.columns, *more, *([self.gone] if self.gone else [])]))
 
@@ -116,7 +116,7 @@ WATCHED = (
         key='uuid',
         name='{row}.host',
         project='NULL',
-        # In a cloud that tests use, time that passes takes no service down.
+        # In a cloud for tests, the passing of time takes no service down.
         derived=(Derived('state', "iif({row}.seen_at IS NULL OR {row}.forced_down, 'down', 'up')", SERVICE_STATE),),
     ),
     Watched('cell', 'cells', ('down',), 'uuid', project='NULL'),
@@ -124,7 +124,7 @@ WATCHED = (
 
 
 class RowChange(NamedTuple):
-    """What one transaction did to one thing: its columns as they were and as they are, None where it is not there."""
+    """The change of one thing by one transaction: its values before and after; None if it does not exist then."""
 
     noun: str
     id: str
@@ -136,7 +136,7 @@ class RowChange(NamedTuple):
 
 
 def install(connection: sa.Connection) -> None:
-    """Have the connection watch, if it does not yet; between two transactions. NotSupported where it is not SQLite."""
+    """Install the triggers, if necessary; call it between transactions. NotSupported if it is not SQLite."""
     info = connection.info
     if INSTALLED not in info:
         driver_of(connection).executescript('PRAGMA temp_store=MEMORY;' + ';\n'.join([TABLE, *_triggers()]))
@@ -144,10 +144,10 @@ def install(connection: sa.Connection) -> None:
 
 
 def taken(connection: sa.Connection) -> list[RowChange]:
-    """What the transaction has changed so far, in the order in which it first did; it is told once.
+    """The changes of the transaction so far, in the order in which things first changed; each is returned once.
 
-    Things are as they will be when it is committed, whatever they were in between; what came to nothing is left out.
-    But the steps of a server are told one by one, also those that it takes in one transaction.
+    Intermediate values are left out, and so are changes without a net effect. The steps of a server are reported
+    individually, though, even within one transaction.
     """
     driver = driver_of(connection)
     rows = driver.execute(TAKE).fetchall()
@@ -168,7 +168,7 @@ def taken(connection: sa.Connection) -> list[RowChange]:
 
 
 def is_step(change: RowChange) -> bool:
-    """Whether a server goes on to another task_state."""
+    """Whether a server moves on to another task_state."""
     before, after = change.before or {}, change.after or {}
     return None not in (before.get(STEP), after.get(STEP)) and before[STEP] != after[STEP]
 
@@ -180,7 +180,7 @@ EMPTY = f'DELETE FROM temp.{CHANGES}'
 
 
 def _triggers() -> Iterator[str]:
-    """Statements that make them."""
+    """The CREATE TRIGGER statements."""
     for watched in WATCHED:
         old_values, new_values = watched.values('OLD'), watched.values('NEW')
         old, new = _document(old_values), _document(new_values)
@@ -199,7 +199,7 @@ def _trigger(watched: Watched, event: str, row: str, when: str, before: str, aft
     facts = [part.format(row=row) for part in (f'{ROW}.{watched.key}', watched.name, watched.project, watched.server)]
     values = ', '.join([f"'{watched.noun}'", *facts, before, after])
     name = f'watched_{watched.table}_{event.partition(" ")[0].lower()}'
-    # An unqualified name in a trigger that is temporary is that of the temporary table.
+    # An unqualified name in a temporary trigger refers to the temporary table.
     return (
         f'CREATE TEMP TRIGGER {name} AFTER {event} ON main.{watched.table} WHEN {when} '
         f'BEGIN INSERT INTO {CHANGES} VALUES ({values}); END'
@@ -207,7 +207,7 @@ def _trigger(watched: Watched, event: str, row: str, when: str, before: str, aft
 
 
 def _document(values: Mapping[str, str]) -> str:
-    """An expression that makes JSON of these."""
+    """A SQL expression that builds a JSON object."""
     return f'json_object({", ".join(f"{name!r}, {value}" for name, value in values.items())})'
 
 

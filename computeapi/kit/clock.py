@@ -78,7 +78,7 @@ class CloudClock:
             if not FIRST <= moment <= LAST:
                 raise _too_far()
             if not 0 <= rate <= FASTEST:
-                raise Invalid(f'A clock goes 0 to {FASTEST} times as fast as time does.')
+                raise Invalid(f'The rate of the clock must be 0 to {FASTEST}.')
             self._set = moment, elapsed(), rate
             self._tick()
         self._moved()

@@ -128,7 +128,7 @@ def operation_meant(text: str, service: str | None = None) -> Callable[[str], bo
     if not any(map(meant, known)):
         names = [*known, *(name.rpartition(' ')[2] for name in known if '/action ' in name)]
         close = difflib.get_close_matches(text, names, n=1)
-        raise Invalid(f'There is no operation {text}' + (f'; is it {close[0]}?' if close else '.'))
+        raise Invalid(f'There is no operation {text}' + (f'; did you mean {close[0]}?' if close else '.'))
     return meant
 
 

@@ -34,13 +34,14 @@ def add_serve(command: argparse.ArgumentParser) -> None:
     kit.add_argument(
         '--control-token',
         metavar='TOKEN',
-        help='switch the control API on, at /control, for who sends this in X-Control-Token',
+        help='enable the control API at /control, for clients that send this token in X-Control-Token',
     )
     kit.add_argument(
         '--hints',
         action='store_true',
         default=None,
-        help='say in a header and in the log which version knows what a request has in it that its own does not',
+        help='report in a header and in the log which version supports the parts of a request that its own version '
+        'does not',
     )
     _add_kit(kit)
 
@@ -52,25 +53,29 @@ def _add_likeness(command: argparse.ArgumentParser) -> None:
         '--release',
         type=release,
         metavar='RELEASE',
-        help='be like this release of OpenStack, by its number or name, such as 2023.1 or antelope',
+        help='behave like this release of OpenStack, given by number or name, such as 2023.1 or antelope',
     )
-    newest.add_argument('--max-microversion', metavar='VERSION', help='offer clients none that is newer')
-    command.add_argument('--page-limit', type=int, metavar='N', help='the most items of a list in one answer (1000)')
-    command.add_argument('--policy', type=policy_file, metavar='FILE', help='rules of policy, as policy.yaml has them')
+    newest.add_argument('--max-microversion', metavar='VERSION', help='the newest version that clients are offered')
+    command.add_argument(
+        '--page-limit', type=int, metavar='N', help='the maximum number of items in one page of a list (1000)'
+    )
+    command.add_argument('--policy', type=policy_file, metavar='FILE', help='a file of policy rules, like policy.yaml')
 
 
 def _add_kit(command: argparse._ActionsContainer) -> None:
-    command.add_argument('--journal', metavar='FILE', help='append each request and its answer to it, as lines of JSON')
-    command.add_argument('--load', metavar='FILE', type=Path, help='what the cloud has to begin with, as YAML or JSON')
     command.add_argument(
-        '--seed', type=int, metavar='N', help='let ids, addresses and passwords be the same each time that N is'
+        '--journal', metavar='FILE', help='append each request and its response to this file, as lines of JSON'
+    )
+    command.add_argument('--load', metavar='FILE', type=Path, help='the initial state of the cloud, as YAML or JSON')
+    command.add_argument(
+        '--seed', type=int, metavar='N', help='generate the same IDs, addresses and passwords for the same N'
     )
     command.add_argument(
         '--webhook-allow',
         action='append',
         default=[],
         metavar='CIDR',
-        help='a network that webhooks may lead to, besides the loopback; may be repeated',
+        help='a network that webhooks may be sent to, in addition to the loopback; may be repeated',
     )
 
 
@@ -94,12 +99,12 @@ def policy_file(text: str) -> str:
     try:
         rules = oslo_policy.parse_file_contents(Path(text).read_text())
         if not isinstance(rules, dict):
-            raise ValueError('rules have a name each')
+            raise ValueError('each rule must have a name')
     except (OSError, ValueError) as error:
         raise argparse.ArgumentTypeError(f'{text}: {error}') from None
     known = {rule.name for rule in defaults(api.operations())}
     if unknown := sorted(set(rules) - known):
-        print(f'computeapi: {text} has rules that nothing asks for: {", ".join(unknown)}', file=sys.stderr)
+        print(f'computeapi: {text} contains rules that no operation uses: {", ".join(unknown)}', file=sys.stderr)
     return os.path.abspath(text)
 
 
@@ -108,15 +113,15 @@ def kit_of(options: argparse.Namespace) -> Iterator[Kit | None]:
     """What the options of `serve` ask for, if they do; Invalid where it would do harm, OSError."""
     asked = [name for name in ASKING if getattr(options, name) is not None]
     if options.webhook_allow and options.control_token is None:
-        raise Invalid('--webhook-allow needs --control-token, without which nobody adds webhooks.')
+        raise Invalid('--webhook-allow requires --control-token, without which no webhooks can be added.')
     if not asked:
         yield None
         return
     if not options.in_memory:
         option = '--' + asked[0].replace('_', '-')
-        raise Invalid(f'{option} needs --in-memory: a reset would forget all that is in the data directory.')
+        raise Invalid(f'{option} requires --in-memory: a reset would delete everything in the data directory.')
     if options.seed is not None and not is_loopback(options.host):
-        told = 'The passwords of this cloud follow from --seed: who can guess it can log in at'
+        told = 'The passwords of this cloud are derived from --seed: anybody who can guess it can log in at'
         print(f'computeapi: {told} {options.host}', file=sys.stderr)
     from computeapi.kit.around import Kit
     from computeapi.kit.seed import Seed

@@ -41,11 +41,21 @@ FACTS = closed(
             **one_of(*sorted(STATUSES), *sorted(TaskState)),
             'description': 'a status, such as BUILD, or a task_state, such as shelving',
         },
-        'operation': {**one_of(*sorted(OPERATIONS)), 'description': 'what the hypervisor does, such as spawn'},
-        'server': {'type': 'string', 'minLength': 1, 'maxLength': 255, 'description': 'how the name begins'},
-        'seconds': {'type': 'number', 'minimum': 0, 'maximum': 86400, 'description': 'how long it lasts'},
-        'reads': {'type': 'integer', 'minimum': 0, 'maximum': 10**6, 'description': 'how often a client has read it'},
-        'until_told': {'type': 'boolean', 'enum': [True], 'description': 'that it lasts until it is released'},
+        'operation': {**one_of(*sorted(OPERATIONS)), 'description': 'an operation of the hypervisor, such as spawn'},
+        'server': {
+            'type': 'string',
+            'minLength': 1,
+            'maxLength': 255,
+            'description': 'how its name starts',
+        },
+        'seconds': {'type': 'number', 'minimum': 0, 'maximum': 86400, 'description': 'how many seconds it lasts'},
+        'reads': {
+            'type': 'integer',
+            'minimum': 0,
+            'maximum': 10**6,
+            'description': 'how often a client must read it',
+        },
+        'until_told': {'type': 'boolean', 'enum': [True], 'description': 'it lasts until it is released'},
     }
 )
 CHECKED = BodyValidator(FACTS)
@@ -60,9 +70,9 @@ class StatePlan(Removable):
         self.facts = dict(facts)
         CHECKED.check(self.facts, COMPUTE.max, False)
         if len(self.facts.keys() & {'state', 'operation'}) != 1:
-            raise Invalid('A plan is for a `state` or for an `operation`.')
+            raise Invalid('A plan requires either a `state` or an `operation`.')
         if len(self.facts.keys() & {'seconds', 'reads', 'until_told'}) != 1:
-            raise Invalid('A plan has one of `seconds`, `reads` and `until_told`.')
+            raise Invalid('A plan requires one of `seconds`, `reads` and `until_told`.')
         self.id, self._remove = next(self._ids), remove
 
     def concerns(self, operation: str, server: Server) -> bool:
@@ -173,7 +183,7 @@ class Plans:
         with self._changed:
             stays = self._changed.wait_for(found, PATIENCE_SECONDS)
         if not stays:
-            raise NotFound(f'{server or "Any server"} would have to be in a state that lasts until it is told.')
+            raise NotFound(f'{server or "Some server"} must be in a state that lasts until it is released.')
         self._let_go(stays)
 
     def _let_go(self, stays: Iterable[Stay]) -> None:

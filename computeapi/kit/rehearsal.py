@@ -88,7 +88,7 @@ def _steps(server: RehearsedServer) -> Iterator[Told]:
     left = server.survey.known
     for name, passed in server.survey.steps:
         refused = sorted({host.name for host in left} - {host.name for host in passed})
-        reason = _first_line(FILTERS[name].__doc__) if name else 'The host is the one that is named, if one is.'
+        reason = _first_line(FILTERS[name].__doc__) if name else 'The host is the requested one, if one is requested.'
         yield {
             'filter': name or None,
             'passed': [host.name for host in passed],

@@ -43,7 +43,7 @@ def run(arguments: Sequence[str]) -> None:
     operation = options.operation
     given = {name.removeprefix(GIVEN): value for name, value in vars(options).items() if name.startswith(GIVEN)}
     if not options.url or not options.token:
-        raise Invalid(f'--url and --token, or {URL_VARIABLE} and {TOKEN_VARIABLE}, must say which cloud it is.')
+        raise Invalid(f'--url and --token, or {URL_VARIABLE} and {TOKEN_VARIABLE}, are required.')
     # To load it takes longer than to print the help.
     import requests
 
@@ -93,8 +93,12 @@ def _message(answer: requests.Response) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog='computeapi control', description='Control a cloud that has a kit.')
-    parser.add_argument('--url', default=os.environ.get(URL_VARIABLE), help=f'of the control API ({URL_VARIABLE})')
+    parser = argparse.ArgumentParser(
+        prog='computeapi control', description='Control a cloud of `run`, or of `serve` with --control-token.'
+    )
+    parser.add_argument(
+        '--url', default=os.environ.get(URL_VARIABLE), help=f'the URL of the control API ({URL_VARIABLE})'
+    )
     parser.add_argument('--token', default=os.environ.get(TOKEN_VARIABLE), help=f'its token ({TOKEN_VARIABLE})')
     commands = parser.add_subparsers(metavar='COMMAND', required=True)
     for operation in operations():
@@ -144,7 +148,7 @@ def _document(text: str) -> Any:
     try:
         return orjson.loads(Path(text[1:]).read_bytes() if text.startswith('@') else text)
     except orjson.JSONDecodeError as error:
-        raise argparse.ArgumentTypeError(f'{text} is neither JSON nor @FILE that holds it: {error}') from None
+        raise argparse.ArgumentTypeError(f'{text} is neither JSON nor @FILE with JSON in it: {error}') from None
 
 
 def _truth(text: str) -> bool:

@@ -65,7 +65,7 @@ class CloudSnapshots:
         if not name or len(name) > LONGEST_NAME:
             raise Invalid(f'The name of a snapshot has 1 to {LONGEST_NAME} characters.')
         if name in self.kept:
-            raise Conflict(f'There is a snapshot {name} already.')
+            raise Conflict(f'Snapshot {name} already exists.')
         if len(self.kept) >= MOST:
             raise Invalid(f'There are {MOST} snapshots, and no room for more.')
         self.kept[name] = self.now()

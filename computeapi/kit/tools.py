@@ -132,7 +132,7 @@ class Tools:
     def forget(self, name: str) -> None:
         """Delete a snapshot; NotFound, Conflict for that of the beginning."""
         if name == INITIAL:
-            raise Conflict('A reset needs the snapshot of the beginning.')
+            raise Conflict('A reset requires the initial snapshot.')
         self.snapshots.delete(name)
 
     def load(self, given: 'Path | str | Document') -> 'list[UserAccount]':

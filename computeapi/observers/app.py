@@ -52,15 +52,15 @@ class MetricsApp:
 
     def answer(self, environ: Environ) -> tuple[str, bytes]:
         if self.token is not None and not hmac.compare_digest(given_by(environ), self.token):
-            return '401 Unauthorized', b'It takes the [metrics]token as a bearer token.\n'
+            return '401 Unauthorized', b'The [metrics]token is required as a bearer token.\n'
         if self.token is None and not self.is_near(environ):
-            return '403 Forbidden', b'It takes one of [metrics]allowed_addresses, without a proxy.\n'
+            return '403 Forbidden', b'Only [metrics]allowed_addresses can read it, without a proxy.\n'
         if environ.get('PATH_INFO', '') not in ('', '/', '/metrics'):
-            return '404 Not Found', b'There is /metrics.\n'
+            return '404 Not Found', b'Only /metrics exists.\n'
         if environ['REQUEST_METHOD'] not in ('GET', 'HEAD'):
-            return '405 Method Not Allowed', b'It can be read.\n'
+            return '405 Method Not Allowed', b'Only GET and HEAD are supported.\n'
         if self.alone and environ.get('wsgi.multiprocess'):
-            return '503 Service Unavailable', b'There are several processes; [metrics]directory brings them together.\n'
+            return '503 Service Unavailable', b'There are several processes; set [metrics]directory to combine them.\n'
         return '200 OK', self.tell()
 
     def is_near(self, environ: Environ) -> bool:

@@ -54,7 +54,9 @@ def _check(directory: Path) -> None:
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = directory.stat()
     if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o022:
-        raise cfg.ConfigFileValueError(f'[metrics]directory: {directory} must belong to the user of this service alone')
+        raise cfg.ConfigFileValueError(
+            f'[metrics]directory: {directory} must be owned by, and writable only for, the user of this service'
+        )
 
 
 def _living(directory: Path) -> set[int]:

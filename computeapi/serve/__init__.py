@@ -94,7 +94,10 @@ def warn(conf: cfg.ConfigOpts, listening: socket.socket) -> None:
     """Tell who may not have meant it that anybody on the network is an administrator."""
     address = listening.getsockname()[0]
     if conf.api.auth_strategy == 'none' and not ip_address(address).is_loopback:
-        LOG.warning('[api]auth_strategy is none, and %s is not the loopback: anybody may do anything here', address)
+        LOG.warning(
+            '[api]auth_strategy is none, and %s is not a loopback address: anybody on the network is an administrator',
+            address,
+        )
 
 
 def service_in(conf: cfg.ConfigOpts, directory: Directory, around: Surroundings) -> Service:

@@ -28,7 +28,7 @@ GREETING = """\
 computeapi {version} is ready at {url} (Ctrl-C stops it).
 {page}Its data is in {folder}{fate}.
 """
-PAGE = 'What it is and can do is shown at {url}/ui/ in a browser.\n'
+PAGE = 'Open {url}/ui/ in a browser to see what it contains and can do.\n'
 FILES = """
 Settings for a shell{openrc}
 
@@ -49,7 +49,7 @@ def show(
     """The text that greets the user; what is in it with `secrets` is also in files in the directory.
 
     page: whether there is one for people."""
-    folder, fate = directory.path, ' and goes away with it' if directory.temporary else ''
+    folder, fate = directory.path, ' and is deleted when it stops' if directory.temporary else ''
     greeting = GREETING.format(
         version=__version__, url=url, folder=folder, fate=fate, page=PAGE.format(url=url) if page else ''
     )

@@ -20,7 +20,7 @@ def end_all(service: Service) -> None:
             if server is not None:
                 service.hypervisor.destroy(placement.at(server, host))
         except HypervisorError as error:
-            LOG.warning('The virtual machine of %s still runs: %s', server_id, error)
+            LOG.warning('The virtual machine of %s is still running: %s', server_id, error)
 
 
 def end_exports(service: Service) -> None:

@@ -150,7 +150,7 @@ class Idempotency:
             if not (optional and self.claims.drop(claim)):
                 self.claims.keep(claim, secrets.closed(answer))
         except DatabaseTrouble:
-            LOG.warning('An answer to a request with an Idempotency-Key is not kept', extra=caller_of(req.environ))
+            LOG.warning('A response to a request with an Idempotency-Key is not stored', extra=caller_of(req.environ))
         return answer
 
 

@@ -38,7 +38,7 @@ CREDENTIALS = (
 FACTS = operator.attrgetter(*CREDENTIALS)
 
 BASE_RULES = (
-    ('context_is_admin', 'role:admin', 'Who counts as an administrator of the service.'),
+    ('context_is_admin', 'role:admin', 'Who is an administrator of the service.'),
     ('admin_or_owner', 'is_admin:True or project_id:%(project_id)s', 'Kept for older policy files.'),
     ('admin_api', 'is_admin:True', 'Kept for older policy files.'),
     ('project_manager_api', 'role:manager and project_id:%(project_id)s', 'A manager of the project.'),

@@ -14,7 +14,7 @@ HEAD = """# Commands
 
 The output of `--help` for each command.
 """
-CONTROL = """What it can do to a cloud of `run` or `serve`, and the control API request that each command sends:
+CONTROL = """Commands for a cloud of `run` or `serve`, each with the request that it sends to the control API:
 """
 
 

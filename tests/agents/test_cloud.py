@@ -38,7 +38,7 @@ from tests.api.servers.conftest import IMAGE, NETWORK
 
 HOSTS = ('alpha', 'beta')
 LEFT = MACHINE | {'console_log': 'left behind', 'created_at': datetime(2020, 1, 1)}
-ARRIVES = 'The agent of host alpha arrives'
+ARRIVES = 'The agent of host alpha has connected'
 RESIZING = ('resize_prep', 'resize_migrating', 'resize_migrated', 'resize_finish')
 
 
@@ -206,7 +206,7 @@ def test_what_was_evacuated_from_a_host_goes_when_it_is_back(cloud):
     assert {(server, 'alpha'), (server, 'beta')} < set(cloud.places())
     cloud.agents['alpha'].start()
     cloud.until(lambda: cloud.places() == sorted([(server, 'beta'), (moving, 'beta')]))
-    assert f'The machine of server {server} is here, and not expected' in cloud.agents['alpha'].log.read_text()
+    assert f'The virtual machine of server {server} is here, but not expected' in cloud.agents['alpha'].log.read_text()
     cloud.wait([moving])
     cloud.check([server, moving])
 
@@ -292,7 +292,7 @@ def test_a_server_can_be_deleted_though_its_host_is_down(cloud):
     cloud.agents['alpha'].start()
     # The machine is not removed by the audit, which is not due for a long time.
     cloud.until(lambda: not cloud.places())
-    assert f'the machine on alpha of server {server}; it is mended' in cloud.workers[0].log.read_text()
+    assert f'the machine on alpha of server {server}; it is repaired' in cloud.workers[0].log.read_text()
 
 
 def test_a_server_can_be_deleted_though_it_was_on_its_way_to_a_host_that_is_down(cloud):
@@ -347,7 +347,7 @@ def test_a_machine_of_nobody_is_told_of_and_left_alone(cloud):
         connection.execute(domains.insert().values(server_id=stranger, host='alpha', **MACHINE))
     agent.start()
     cloud.until(lambda: f'the machine on alpha of an unknown server {stranger}' in cloud.workers[0].log.read_text())
-    cloud.until(lambda: f'The machine of server {stranger} is here, and not expected' in agent.log.read_text())
+    cloud.until(lambda: f'The virtual machine of server {stranger} is here, but not expected' in agent.log.read_text())
     assert cloud.places() == sorted([(server, 'alpha'), (stranger, 'alpha')])
     with own.write() as connection:
         connection.execute(domains.delete().where(domains.c.server_id == stranger))
@@ -382,10 +382,10 @@ def test_status_says_who_is_there(cloud, capsys):
     conf = str(cloud.folder / 'api.conf')
     assert main(['status', '--config-file', conf]) == 0
     shown = capsys.readouterr().out
-    assert re.search('^bus +ok +The broker answers.$', shown, re.MULTILINE)
+    assert re.search('^bus +ok +The broker responds.$', shown, re.MULTILINE)
     for host in HOSTS:
         assert re.search(
-            f'^agent +lives +{host}: {__version__}, process {cloud.agents[host].process.pid} on', shown, re.M
+            f'^agent +alive +{host}: {__version__}, process {cloud.agents[host].process.pid} on', shown, re.M
         )
 
 

@@ -105,4 +105,4 @@ def test_an_agent_says_what_is_there_until_nothing_is_to_go(worker, reporter, ow
     assert worker.told == [(HOST, [deleted]), (HOST, [deleted]), (HOST, [])]
     reporter.tell()
     assert not reporter.arriving and worker.expected.leaving == []
-    assert len([each for each in caplog.messages if 'is here, and not expected' in each]) == 1
+    assert len([each for each in caplog.messages if 'is here, but not expected' in each]) == 1

@@ -10,12 +10,12 @@ from tests.agents.together import agent_conf
 @pytest.mark.parametrize(
     ('group', 'name', 'value', 'problem'),
     [
-        ('image', 'backend', 'glance', r'\[service_user\] needs the user that this service is'),
-        ('network', 'backend', 'neutron', r'\[service_user\] needs the user that this service is'),
-        ('volume', 'backend', 'cinder', r'\[service_user\] needs the user that this service is'),
+        ('image', 'backend', 'glance', r'\[service_user\] requires the credentials of this service'),
+        ('network', 'backend', 'neutron', r'\[service_user\] requires the credentials of this service'),
+        ('volume', 'backend', 'cinder', r'\[service_user\] requires the credentials of this service'),
         ('agent', 'secret', 'x' * 32, r'\[agent\]secret is for the control plane'),
-        ('agent', 'host', 'a/b', 'a/b is no name for a host'),
-        ('hypervisor', 'backend', 'remote', r'\[hypervisor\]backend: an agent drives a hypervisor itself'),
+        ('agent', 'host', 'a/b', 'a/b is not a valid host name'),
+        ('hypervisor', 'backend', 'remote', r'\[hypervisor\]backend: an agent must drive a hypervisor itself'),
     ],
 )
 def test_a_configuration_that_is_none_for_an_agent_is_an_error_at_the_start(tmp_path, group, name, value, problem):

@@ -441,7 +441,7 @@ def test_work_that_is_tried_again_is_a_line_each_time(ask, work, lines):
     work()
     first, second = (line['message'] for line in lines())
     reason = 'The network service does not answer.'
-    assert first == f'test of server {server_id} is tried again in 1 s (attempt 1 failed): {reason}'
+    assert first == f'test of server {server_id} is retried in 1 s (attempt 1 failed): {reason}'
     assert second.startswith(f'test of server {server_id} is done after ')
 
 
@@ -463,5 +463,5 @@ def test_work_that_is_taken_over_is_a_line(platform, clock, ask, work, lines):
     clock.forward(platform.conf.task_lease + 1)
     work()
     first, second = (line['message'] for line in lines())
-    assert first == f'test of server {server_id} is taken over from a worker that is gone (attempt 2)'
+    assert first == f'test of server {server_id} is taken over from a worker that died (attempt 2)'
     assert second.startswith(f'test of server {server_id} is done after ')

@@ -48,7 +48,7 @@ def test_a_token_may_be_a_cookie(url):
 @pytest.mark.parametrize('query', ['', f'?token={WRONG}', '?token=', '?token=%00%FF', '?path=x', '?' + '&' * 200])
 def test_others_are_not_let_in(url, query):
     status, text = refused(url('serial').partition('?')[0] + query)
-    assert (status, text) == (403, 'This is not the token of a console of type serial, or its time is over')
+    assert (status, text) == (403, 'This is not a token for a console of type serial, or it has expired')
 
 
 @pytest.mark.parametrize(('kind', 'other'), [('novnc', 'serial'), ('serial', 'novnc'), ('spice-html5', 'serial')])
@@ -120,7 +120,7 @@ def test_a_connection_ends_with_its_server(quick, servers, server, url, change):
     with Terminal(url('serial')) as terminal:
         terminal.read_until('web> ')
         change(servers, server)
-        assert closing(terminal) == (1000, 'The server does not run there any more.')
+        assert closing(terminal) == (1000, 'The server is no longer running there.')
 
 
 @pytest.mark.parametrize('kind', ['serial', 'novnc', 'spice-html5'])
@@ -146,7 +146,7 @@ def test_clients_that_say_nothing_are_cut_off(quick, conf, url):
                 typing.type('x')
                 with suppress(TimeoutError):
                     silent.socket.recv(timeout=0.1)
-        assert closed.value.rcvd.reason == 'Nobody typed anything.'
+        assert closed.value.rcvd.reason == 'The console was idle for too long.'
         # A viewer with several connections for one token, as with SPICE, types on one of them.
         typing.type('\x15there\r')
         beside.read_until('web> there')
@@ -160,7 +160,7 @@ def test_a_connection_may_end_with_its_token(quick, conf, service, servers, serv
         service.cloud.consoles.clock = lambda: utcnow() + timedelta(seconds=601)
         if not enforced:
             off(servers, server)
-        reason = 'The time of the token is over.' if enforced else 'The server does not run there any more.'
+        reason = 'The token has expired.' if enforced else 'The server is no longer running there.'
         assert closing(terminal) == (1000, reason)
 
 
@@ -267,7 +267,7 @@ def test_tokens_are_not_logged(caplog, proxy, url):
             client.sendall(request.encode())
             client.recv(100)
     lines = [record.getMessage() for record in caplog.records if record.name.startswith('computeapi.consoles')]
-    assert any('at the door of serial, status: 101' in line for line in lines)
+    assert any('requested the serial console, status: 101' in line for line in lines)
     ours = [record for record in caplog.records if record.threadName != 'MainThread']
     assert token not in '\n'.join(f'{record.getMessage()} {record.exc_text}' for record in ours)
 

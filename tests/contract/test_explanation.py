@@ -29,7 +29,7 @@ def test_a_rule_is_resolved_into_what_it_refers_to(explain):
     assert (
         text
         == """\
-A caller with the roles member, reader in a project; it is about that project.
+Caller: roles member, reader, in a project. Target: the same project.
 
 POST /servers/{server_id}/action os-stop, 2.1 to 2.104
     os_compute_api:servers:stop: allowed
@@ -41,7 +41,7 @@ POST /servers/{server_id}/action os-stop, 2.1 to 2.104
                         project_id:%(project_id)s: yes
                 rule:context_is_admin: no
                     role:admin: no
-        which is the default
+        (the default)
 """
     )
 
@@ -67,8 +67,8 @@ def test_who_may_stop_a_server(explain, options, status):
 
 def test_a_token_of_the_system_is_none_for_a_project(explain):
     status, text, _ = explain(STOP, '--role', 'admin', '--system')
-    assert 'in the system; it is about another project.' in text
-    assert ('but a token for the system is none for a project' in text) is bool(status)
+    assert 'with system scope. Target: another project.' in text
+    assert ('but a system-scoped token is not valid for a project' in text) is bool(status)
 
 
 def test_the_policy_file_counts(explain):
@@ -76,7 +76,7 @@ def test_the_policy_file_counts(explain):
     status, text, _ = explain(STOP, '--role', 'operator', '--other-project', rules=rule)
     assert status == 0
     assert 'not role:reader: yes\n' in text
-    assert 'which is of the policy file' in text
+    assert '(from the policy file)' in text
     assert explain(STOP, '--role', 'member', rules=rule)[0] == 1
 
 
@@ -105,12 +105,12 @@ def test_what_is_asked_where_it_matters_does_not_decide(explain):
     status, text, _ = explain('POST /servers', '--role', 'member')
     assert status == 0
     assert 'os_compute_api:servers:create: allowed\n' in text
-    assert 'os_compute_api:servers:create:forced_host: refused, asked where it matters' in text
+    assert 'os_compute_api:servers:create:forced_host: refused, checked only if it applies' in text
 
 
 def test_all_actions_of_a_path_and_operations_without_a_rule(explain):
     assert explain('POST /servers/{id}/action', '--role', 'reader')[1].count('\nPOST ') > 20
-    assert 'No rule is asked.' in explain('GET /')[1]
+    assert 'No rule is checked.' in explain('GET /')[1]
 
 
 def test_an_action_may_stand_alone(explain):
@@ -118,7 +118,7 @@ def test_an_action_may_stand_alone(explain):
     assert status == 0
     # The other is that of /os-volumes_boot.
     assert text.startswith(explain('POST /servers/{id}/action os-stop', '--role', 'member')[1])
-    assert 'is it os-stop?' in explain('os-stopp')[2]
+    assert 'did you mean os-stop?' in explain('os-stopp')[2]
 
 
 def test_an_operation_that_there_is_not(explain):

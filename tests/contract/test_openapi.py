@@ -114,7 +114,7 @@ def test_actions_are_told_apart_by_their_key(documents):
     grant, revoke = actions(act)
     assert (grant['required'], revoke['required']) == (['addTenantAccess'], ['removeTenantAccess'])
     assert grant['x-openstack-policy'] == 'os_compute_api:os-flavor-access:add_tenant_access'
-    assert grant['title'] == 'Let a project use a flavor that is not public.'
+    assert grant['title'] == 'Grant a project access to a flavor that is not public.'
 
 
 # ------------------------------------------------------------------ served

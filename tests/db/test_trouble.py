@@ -367,8 +367,8 @@ def test_the_same_trouble_is_told_now_and_then(logged):
             with pytest.raises(errors.DatabaseTrouble), watch.watching():
                 raise sa.exc.OperationalError('SELECT', {}, original)
     assert [record.getMessage() for record in logged()] == [
-        'Trouble with the database: database is locked',
-        'Trouble with the database: database is locked (and 299 times since this was last said)',
+        'Database error: database is locked',
+        'Database error: database is locked (and 299 times since this was last logged)',
     ]
 
 

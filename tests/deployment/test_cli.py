@@ -141,11 +141,11 @@ def test_status_says_how_the_service_is(run, conf, database_url):
     store.close()
     assert status == 0 and re.findall(r'(?m)^(.*?)  +(\w.*?)  ', out) == [
         *((name, 'ok') for name in ('database', 'schema', 'workers', 'disk')),
-        ('process', 'is dead'),
-        ('process', 'lives'),
+        ('process', 'dead'),
+        ('process', 'alive'),
         ('queue', '1'),
     ]
-    assert 'begun 0:59:' in out and 'the oldest due for 0:59:' in out
+    assert 'started 0:59:' in out and 'the oldest due for 0:59:' in out
 
 
 def an_hour_ago():

@@ -202,7 +202,7 @@ def test_a_connection_is_cut_when_the_server_goes(deployment, url, kind, end):
         client.read_until('web> ')
         end(deployment, server)
         code, reason = closing(client)
-        assert code == 1000 and reason in ('The console has ended.', 'The server does not run there any more.')
+        assert code == 1000 and reason in ('The console has ended.', 'The server is no longer running there.')
 
 
 def test_tokens_are_in_no_log(deployment, beside, server, url):
@@ -212,7 +212,7 @@ def test_tokens_are_in_no_log(deployment, beside, server, url):
     refused(address.replace('token=', 'path=%3Ftoken=wrong-'))
     token = address.partition('token=')[2]
     log = deployment.log.read_text() + beside.process.log.read_text()
-    assert token not in log and 'at the door of serial, status: 403' in log
+    assert token not in log and 'requested the serial console, status: 403' in log
 
 
 # ------------------------------------------------------------------ operators

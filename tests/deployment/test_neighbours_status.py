@@ -79,7 +79,7 @@ def test_one_that_says_nothing_keeps_nobody_waiting(conf):
     with socket.create_server(('127.0.0.1', 0)) as silent:
         url = f'http://127.0.0.1:{silent.getsockname()[1]}/'
         found = impressions(conf(f'[glance]\nendpoint_override = {url}\n'), seconds=3)
-    assert found['Glance'] == (Standing.AWAY, 'It has not answered for 3 s.')
+    assert found['Glance'] == (Standing.AWAY, 'No response for 3 s.')
     assert found['Neutron'].standing is Standing.LACKING
 
 

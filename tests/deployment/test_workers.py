@@ -88,7 +88,7 @@ def known(store, wanted=1):
 
 def waits(log):
     """Whether the log says that the workers wait for a database."""
-    return log.exists() and 'wait for the database: unable to open' in log.read_text()
+    return log.exists() and 'are waiting for the database: unable to open' in log.read_text()
 
 
 @pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT])
@@ -119,7 +119,7 @@ def test_a_worker_waits_for_its_database(start, tmp_path):
     assert known(store)[0].pid == process.process.pid
     store.close()
     assert process.stop() == 0
-    assert log.read_text().count('wait for the database') == 1
+    assert log.read_text().count('are waiting for the database') == 1
 
 
 def test_a_worker_that_waits_for_its_database_can_be_stopped(start, tmp_path):

@@ -7,13 +7,15 @@ import uuid
 import pytest
 import webob
 
+from computeapi.backends.hypervisor.qemu import volumes as attached
 from computeapi.backends.hypervisor.qemu.drivers import Around, exports_of, local_driver
 from computeapi.backends.hypervisor.qemu.exported_volumes import keys_of
 from computeapi.backends.hypervisor.qemu.exports import VolumeExport
+from computeapi.backends.hypervisor.qemu.work import TooSlow
 from computeapi.standalone.volume import cinder
 from tests.backends.implementations import ADMIN, ALICE
 from tests.guests.boot_sector import BANNER
-from tests.guests.screens import wrote
+from tests.guests.screens import echoes, wrote
 from tests.guests.test_volumes import device_of, settled
 
 CALLERS = {'admin': ADMIN, 'alice': ALICE}
@@ -110,6 +112,30 @@ def test_a_port_that_somebody_else_has_by_now_is_another_one(guests, volumes, ho
         assert exporter_of(guests, held).runs and found['port'] != former['port']
     assert volumes.connection(ADMIN, held).connection == found
     assert found['key'] == former['key']
+
+
+def test_a_volume_that_could_not_be_copied_in_time_is_let_go_of(guests, driver, servers, volumes, hold, monkeypatch):
+    old = settled(volumes.get, volumes.create(ADMIN, 1, image_id=guests.boot_sector()).id)
+    new = volumes.create(ADMIN, 1)
+    server = servers.get(servers.add(host='compute1', image_id=None))
+    device, replaced = device_of(old, boot_index=0), device_of(new, boot_index=0)
+    replaced.uuid = device.uuid
+    for volume in (old, new):
+        hold(server.uuid, volume)
+    driver.spawn(server, [device])
+    assert wrote(driver, server, f'{BANNER}01')
+    work = driver.look(server)
+    with work.monitor() as monitor:
+        before = monitor.nodes()
+    with monkeypatch.context() as hurried:
+        hurried.setattr(attached, 'COPY_SECONDS', -1)
+        with pytest.raises(TooSlow):
+            driver.swap(server, device, replaced)
+    with work.monitor() as monitor:
+        assert monitor.nodes() == before and not monitor.execute('query-jobs')
+    assert keys_of(work.folder, old.id).exists() and not keys_of(work.folder, new.id).exists()
+    driver.swap(server, device, replaced)
+    assert keys_of(work.folder, new.id).exists() and echoes(driver, server, 'still there')
 
 
 def test_a_guest_goes_on_with_another_one(guests, driver, servers, volumes, hold):

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu import process as module
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder
 from computeapi.backends.hypervisor.qemu.process import FolderProcess
@@ -33,3 +34,18 @@ def test_what_a_guest_makes_its_qemu_complain_of_is_kept_short(complaining, monk
     # It continues at the new end of the file.
     assert output.stat().st_size < 100_000 and output.read_bytes()[:1] != b'\0'
     assert complaining.runs
+
+
+def test_what_starts_slowly_on_a_busy_machine_is_waited_for(tmp_path, monkeypatch):
+    *command, script = module.START
+    monkeypatch.setattr(module, 'START', (*command, f'sleep {2 * module.STARTING_SECONDS}; {script}'))
+    made = FolderProcess(GuestFolder(tmp_path), 'guest', str(tmp_path))
+    made.begin([sys.executable, '-c', COMPLAINS, str(tmp_path)], lambda: made.runs)
+    made.end()
+
+
+def test_what_does_not_start_is_told_of_soon(tmp_path):
+    began = time.monotonic()
+    with pytest.raises(HypervisorError, match='could not be started'):
+        FolderProcess(GuestFolder(tmp_path), 'guest', str(tmp_path)).begin(['no-such-program'], lambda: False)
+    assert time.monotonic() < began + PATIENCE

@@ -93,7 +93,7 @@ def test_what_a_cloud_keeps_back_is_said(loaded, monkeypatch):
 
     monkeypatch.setattr(connection.identity, 'get', some)
     left_out = clone(connection)[1]
-    assert any(each.startswith('identity /v3/users: what is beyond the limit') for each in left_out)
+    assert any(each.startswith('identity /v3/users: items beyond the limit') for each in left_out)
     assert any(each.startswith('identity /v3/domains: ') for each in left_out)
 
 

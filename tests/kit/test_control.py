@@ -95,7 +95,7 @@ def test_commands_do_what_the_operations_do(http, control):
     http.boot()
     assert control('restore-snapshot', 'one') == ''
     assert http.names() == []
-    with pytest.raises(shell.ControlRefused, match='409: There is a snapshot one already'):
+    with pytest.raises(shell.ControlRefused, match='409: Snapshot one already exists'):
         control('take-snapshot', 'one')
 
 

@@ -111,7 +111,7 @@ def test_where_no_host_will_do_each_filter_says_which_it_refused(http, cloud, im
     refusing = {step['filter']: (step['refused'], step['reason']) for step in server['filters'] if step['refused']}
     assert refusing == {
         'ComputeFilter': ([service['host']], 'The service of the host is enabled and up.'),
-        'SameHostFilter': ([other['host']], 'The hint same_host: where one of these servers is.'),
+        'SameHostFilter': ([other['host']], 'The hint same_host: the host has one of these servers.'),
     }
     made = http.post('/v2.1/servers', body).json()['server']['id']
     until = time.monotonic() + 10

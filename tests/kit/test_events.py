@@ -322,7 +322,7 @@ def test_who_waits_for_as_long_as_it_takes_does_so_until_the_cloud_ends():
         waiting = threads.submit(events.wait_for, timeout=math.inf)
         time.sleep(0.1)
         events.end()
-        with pytest.raises(TimeoutError, match='No such event came'):
+        with pytest.raises(TimeoutError, match='No such event occurred'):
             waiting.result(PATIENCE)
 
 
@@ -516,7 +516,7 @@ def test_a_cloud_ends_with_streams_that_are_open():
         followed = threads.submit(list, own.events.follow())
         eventually(lambda: len(own.events.readers) == 22)
         own.stop()
-        assert [stream.rest() for stream in streams] == [([], 'The cloud ends, or the client asks no more.')] * 20
+        assert [stream.rest() for stream in streams] == [([], 'The cloud is shutting down, or the client left.')] * 20
         assert listed.result().json()['events'] == followed.result() == []
     assert set(threading.enumerate()) <= before
     with pytest.raises(requests.ConnectionError):

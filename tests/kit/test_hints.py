@@ -53,8 +53,8 @@ def fields():
 def expected(version, sign):
     """The text of a hint for a name that was added or removed at that version."""
     if sign == '+':
-        return re.compile(rf'from {re.escape(version)} (on|to )|at {re.escape(version)} only')
-    return re.compile(rf'(until|to) {re.escape(before(version))}\b|at {re.escape(before(version))} only')
+        return re.compile(rf'from {re.escape(version)} (on|to )|in {re.escape(version)} only')
+    return re.compile(rf'(until|to) {re.escape(before(version))}\b|in {re.escape(before(version))} only')
 
 
 @pytest.mark.parametrize(('version', 'operation', 'what', 'sign', 'field'), list(fields()))
@@ -69,10 +69,10 @@ def test_of_each_field_that_came_or_went_the_hint_names_the_version(http, versio
     [hint] = [
         each
         for each in answer.headers[HINT_HEADER].split(', ')
-        if re.match(rf"'([^']*\.)?{name}' (is known|was ignored: it is known) ", each)
+        if re.match(rf"'([^']*\.)?{name}' (is supported|was ignored: it is supported) ", each)
     ]
     assert expected(version, sign).search(hint), hint
-    assert hint.endswith(f'; this request asked for {asked}')
+    assert hint.endswith(f'; this request used {asked}')
     assert answer.status_code in (200, 202, 400, 404)
 
 
@@ -92,9 +92,9 @@ def test_of_each_operation_that_came_or_went_the_hint_names_the_version(http, op
     plain = re.sub('[{}]', '', operation)
     hint = re.sub('[{}]', '', answer.headers[HINT_HEADER])
     assert answer.status_code == 404
-    assert re.sub(r'/\w*id\b', '/id', hint).startswith(re.sub(r'/\w*id\b', '/id', f'{plain} is known '))
+    assert re.sub(r'/\w*id\b', '/id', hint).startswith(re.sub(r'/\w*id\b', '/id', f'{plain} is supported '))
     assert words in hint.replace(' to ', ' until ') or words in hint
-    assert hint.endswith(f'; this request asked for {asked}')
+    assert hint.endswith(f'; this request used {asked}')
 
 
 def test_the_answer_is_as_it_would_be_without(http, cloud):
@@ -104,7 +104,7 @@ def test_the_answer_is_as_it_would_be_without(http, cloud):
     untold = http.post('/v2.1/servers', body, headers=version_header('2.1'))
     assert told.status_code == untold.status_code == 400
     assert told.content == untold.content
-    assert told.headers[HINT_HEADER] == "'tags' is known from 2.52 on; this request asked for 2.1"
+    assert told.headers[HINT_HEADER] == "'tags' is supported from 2.52 on; this request used 2.1"
     ours = {HINT_HEADER.lower(), 'x-openstack-request-id', 'x-compute-request-id', 'date'}
     assert {k.lower() for k in told.headers} - ours == {k.lower() for k in untold.headers} - ours
     assert HINT_HEADER not in untold.headers
@@ -113,14 +113,13 @@ def test_the_answer_is_as_it_would_be_without(http, cloud):
 def test_what_was_lost_by_mistake_is_told_as_it_was(http):
     body = {'server': {'name': 'web', 'flavorRef': '1', 'networks': [{'uuid': 'x'}, {'tag': 'x'}]}}
     hint = http.post('/v2.1/servers', body, headers=version_header('2.40')).headers[HINT_HEADER]
-    assert hint == ("'networks[1].tag' is known from 2.32 to 2.36 and from 2.42 on; this request asked for 2.40")
+    assert hint == ("'networks[1].tag' is supported from 2.32 to 2.36 and from 2.42 on; this request used 2.40")
 
 
 def test_who_names_no_version_is_told_which_that_is(http):
     hint = http.get('/v2.1/servers/missing/tags', headers=version_header(None)).headers[HINT_HEADER]
     assert (
-        hint
-        == 'GET /servers/{server_id}/tags is known from 2.26 on; this request named no version and so asked for 2.1'
+        hint == 'GET /servers/{server_id}/tags is supported from 2.26 on; this request named no version and so used 2.1'
     )
 
 
@@ -128,8 +127,8 @@ def test_parameters_that_were_ignored_are_told(http):
     answer = http.get('/v2.1/servers?locked=true&colour=red&name=web', headers=version_header('2.1'))
     assert answer.status_code == 200
     assert answer.headers[HINT_HEADER].split(', ') == [
-        "'locked' was ignored: it is known from 2.73 on; this request asked for 2.1",
-        "'colour' was ignored: it is known at no version; this request asked for 2.1",
+        "'locked' was ignored: it is supported from 2.73 on; this request used 2.1",
+        "'colour' was ignored: it is supported in no version; this request used 2.1",
     ]
     refused = http.get('/v2.1/servers?locked=true&colour=red', headers=version_header('2.102'))
     assert refused.status_code == 400
@@ -143,7 +142,7 @@ def test_what_an_action_was_told_in_vain_is_told(http):
     )
     assert answer.status_code == 202
     assert answer.headers[HINT_HEADER] == (
-        "'locked_reason' was ignored: it is known from 2.73 on; this request asked for 2.72"
+        "'locked_reason' was ignored: it is supported from 2.73 on; this request used 2.72"
     )
 
 
@@ -152,8 +151,8 @@ def test_what_v2_dropped_is_told(http):
     answer = http.request('PUT', f'/v2/servers/{http.boot()}', name)
     assert answer.status_code == 200
     assert answer.headers[HINT_HEADER] == (
-        "'description' was ignored: it is known from 2.19 on; /v2 has no microversions, "
-        "'nonsense' was ignored: it is known at no version; /v2 has no microversions"
+        "'description' was ignored: it is supported from 2.19 on; /v2 has no microversions, "
+        "'nonsense' was ignored: it is supported in no version; /v2 has no microversions"
     )
 
 
@@ -191,7 +190,7 @@ def test_the_log_has_each_once_and_the_control_api_how_often(http, cloud, caplog
     with caplog.at_level(logging.WARNING, 'computeapi.kit.hints'):
         for _ in range(3):
             http.get('/v2.1/servers/missing/tags', headers=version_header('2.25'))
-    text = 'GET /servers/{server_id}/tags is known from 2.26 on; this request asked for 2.25'
+    text = 'GET /servers/{server_id}/tags is supported from 2.26 on; this request used 2.25'
     assert [each.message for each in logged()] == [f'GET /servers/{{server_id}}/tags: {text}']
     [hint] = http.control('GET', '/hints').json()['hints']
     assert hint == {'operation': 'GET /servers/{server_id}/tags', 'text': text, 'times': 3}
@@ -208,7 +207,7 @@ def test_any_body_can_be_looked_at(version):
     for body in (None, [], 'x', 1, {}, {'server': []}, {'server': {'networks': 'none', 'tags': {'a': 1}}}):
         question = Question('POST', '/servers', APIVersionRequest.parse(version), True, False, {}, body, True)
         for hint in advise(question).hints:
-            assert hint.startswith("'tags' is known from 2.52 on")
+            assert hint.startswith("'tags' is supported from 2.52 on")
             assert APIVersionRequest.parse(version) < (2, 52)
 
 

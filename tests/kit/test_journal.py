@@ -48,8 +48,8 @@ def test_requests_are_counted_by_their_operation(http, journal):
 @pytest.mark.parametrize(
     ('asked', 'told'),
     [
-        ({'operation': 'POST /serverz'}, 'is it POST /servers?'),
-        ({'operation': 'os-stopp'}, 'is it os-stop?'),
+        ({'operation': 'POST /serverz'}, 'did you mean POST /servers?'),
+        ({'operation': 'os-stopp'}, 'did you mean os-stop?'),
         ({'operation': 'POST'}, 'There is no operation POST'),
         ({'operation': ''}, 'There is no operation'),
         ({'operation': 'POST /servers', 'service': 'volume'}, 'There is no operation POST /servers'),
@@ -455,7 +455,7 @@ def test_the_same_again_is_pointed_out(http, journal):
     [finding] = http.control('GET', '/journal/findings').json()['findings']
     assert finding['kind'] == 'repeated'
     assert finding['entries'] == [entry.number for entry in journal.entries('GET /flavors')[-4:]]
-    assert 'GET /v2.1/flavors was asked 4 times' in finding['message']
+    assert 'GET /v2.1/flavors was requested 4 times' in finding['message']
     assert journal.findings(repeats=4) == []
 
 

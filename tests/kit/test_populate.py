@@ -104,7 +104,7 @@ def test_a_data_directory_is_filled(tmp_path, capsys):
         # And the one that serve simulates.
         assert hosts == 200 + 1
     assert main(['populate', '--servers', '60', '--projects', '3', '--hosts', '4', '--data-dir', folder]) == 2
-    assert 'has a synthetic cloud already' in capsys.readouterr().err
+    assert 'already contains a synthetic cloud' in capsys.readouterr().err
 
 
 def filled(many):
@@ -135,7 +135,7 @@ def test_when_the_other_process_dies_nothing_is_left(cloud):
 
     before = cloud.export()
     inventory = SyntheticCloud(3 * CHUNK, 4, 300, seed=5, now=NOW)
-    with cloud.tools.standing_still(), pytest.raises(Error, match='has ended'):
+    with cloud.tools.standing_still(), pytest.raises(Error, match='has died'):
         populate(cloud.tools.service, inventory, kill, many=1)
     assert cloud.export() == before and not multiprocessing.active_children()
 

@@ -95,9 +95,9 @@ def test_another_cloud_answers_alike(recording, replay, other, name):
     other.journal.clear()
     status, printed = replay(path, other)
     assert status == 0, printed
-    assert printed.endswith(' 0 answers differ.\n')
-    assert 'POST /auth/tokens was not played: a replay logs in by itself' in printed
-    assert 'its token was not valid' in printed and 'GET /identity was not played: it is not below' in printed
+    assert printed.endswith(' 0 responses differ.\n')
+    assert 'POST /auth/tokens was skipped: the replay logs in itself' in printed
+    assert 'its token was not valid' in printed and 'GET /identity was skipped: its path is not below' in printed
     # All requests were really sent, about resources that exist.
     assert other.journal.last('POST /servers', status=202).request.body['server']['name'] == 'web'
     assert other.journal.last('GET /os-aggregates/{id}').path == '/v2.1/os-aggregates/2'
@@ -129,7 +129,7 @@ def test_a_cloud_in_which_boots_fail_is_told_from_one_in_which_they_do_not(recor
     assert status == 1
     assert 'GET /servers/{server_id} 200\n    state: ERROR instead of ACTIVE\n' in printed
     assert '    server.fault: not expected\n' in printed
-    assert printed.endswith(' 1 answers differ.\n')
+    assert printed.endswith(' 1 responses differ.\n')
 
 
 @pytest.mark.filterwarnings('ignore')
@@ -218,7 +218,7 @@ def test_with_a_token_nothing_else_is_needed(recording, other, capsys):
     path = recording(story)
     token = HTTP(other).session.headers['X-Auth-Token']
     assert cli.main(['replay', str(path), '--to', f'{other.url}/v2.1', '--token', token]) == 0
-    assert ' 0 answers differ.' in capsys.readouterr().out
+    assert ' 0 responses differ.' in capsys.readouterr().out
     assert cli.main(['replay', str(path), '--to', other.url, '--token', 'wrong', '--patience', '0']) == 1
     assert 'status: 401 instead of 202' in capsys.readouterr().out
 

@@ -130,7 +130,7 @@ def test_serve_says_what_it_takes_a_cloud_in_memory_for():
     for name in kit_options.ASKING:
         option = f'--{name.replace("_", "-")}'
         assert f' {option} ' in listed
-        with pytest.raises(Invalid, match=f'{option} needs --in-memory'):
+        with pytest.raises(Invalid, match=f'{option} requires --in-memory'):
             given = argparse.Namespace(**dict.fromkeys(kit_options.ASKING), webhook_allow=[], in_memory=False)
             setattr(given, name, 'something')
             kit_options.kit_of(given).__enter__()
@@ -148,7 +148,7 @@ def test_who_can_log_in_by_a_seed_is_told(host, is_told, capsys):
 
 @pytest.mark.parametrize(
     ('rules', 'told'),
-    [(None, 'No such file'), ('a: [', 'expected the node'), ('- a', 'a name each'), (b'\xff', 'decode')],
+    [(None, 'No such file'), ('a: [', 'expected the node'), ('- a', 'must have a name'), (b'\xff', 'decode')],
 )
 def test_rules_that_cannot_be_read_are_refused(rules, told, tmp_path, capsys):
     path = tmp_path / 'policy.yaml'
@@ -166,7 +166,7 @@ def test_rules_that_nothing_asks_for_are_told(tmp_path, capsys):
         '"os_compute_api:servers:make": "@"\n"os_compute_api:servers:create": "@"'
     )
     assert kit_options.policy_file(str(path)) == str(path)
-    assert capsys.readouterr().err.endswith('nothing asks for: os_compute_api:servers:make\n')
+    assert capsys.readouterr().err.endswith('no operation uses: os_compute_api:servers:make\n')
 
 
 def test_a_cloud_that_is_kept_is_not_reset(serve, tmp_path):

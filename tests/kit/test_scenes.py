@@ -253,12 +253,12 @@ def test_ids_are_made_of_names_and_the_seed(loaded, http):
         ('servers: [{name: web, flavor: none-such}]', 'line 3: servers[0].flavor: there is nothing called none-such'),
         ('servers: [{flavor: m1.tiny}]', "line 3: servers[0]: 'name' is a required property"),
         ('servers: [{name: web, flavor: m1.tiny, colour: red}]', 'servers[0]: Additional properties'),
-        ('projects: [{name: admin}]', 'line 3: projects[0].name: there is admin already'),
+        ('projects: [{name: admin}]', 'line 3: projects[0].name: admin already exists'),
         ('servers: [{name: web, flavor: m1.tiny, created_at: yesterday}]', 'servers[0].created_at: '),
         ('networks: [{name: net, subnets: [{cidr: 10.0.0.0/99}]}]', 'networks[0].subnets[0].cidr: '),
         ('servers: [{name: web', 'line 3'),
-        ('projects: [{name: one}]\nprojects: [{name: two}]', 'projects is here twice'),
-        ('images: [{name: one, size: 1, size: 2}]', 'size is here twice'),
+        ('projects: [{name: one}]\nprojects: [{name: two}]', 'projects occurs twice'),
+        ('images: [{name: one, size: 1, size: 2}]', 'size occurs twice'),
         ('images: [{name: one, id: ../one, data: b25l}]', 'line 3: images[0].id: '),
         ('servers: [{name: web, flavor: m1.tiny, id: ../web}]', 'line 3: servers[0].id: '),
         ('servers: [{name: web, flavor: {name: own, ram: much}}]', 'line 3: servers[0].flavor.ram: '),
@@ -311,14 +311,14 @@ def test_what_cannot_be_leaves_the_data_of_images_as_they_were(cloud, wrong):
 
 def test_a_file_that_is_no_text_is_refused(cloud, tmp_path):
     (path := tmp_path / 'cloud.yaml').write_bytes(b'version: 1 # \xff')
-    with pytest.raises(Invalid, match='no text'):
+    with pytest.raises(Invalid, match='not text'):
         cloud.load(path)
 
 
 def test_a_server_that_is_there_already_is_told_by_its_name(cloud):
     document = {'version': 1, 'servers': [{'name': 'web', 'flavor': 'm1.tiny'}]}
     cloud.load(document)
-    with pytest.raises(Invalid, match='the server web is there already'):
+    with pytest.raises(Invalid, match='the server web already exists'):
         cloud.load(document)
 
 

@@ -139,5 +139,5 @@ def test_nobody_else_can_write_there(tmp_path):
     slot.leave()
     (tmp_path / 'open').mkdir()
     os.chmod(tmp_path / 'open', 0o777)
-    with pytest.raises(cfg.ConfigFileValueError, match='must belong'):
+    with pytest.raises(cfg.ConfigFileValueError, match='must be owned by'):
         Slot(tmp_path / 'open')

@@ -11,7 +11,7 @@ from computeapi.backends.hypervisor.simulated_consoles.screen import CELL_HEIGHT
 from computeapi.testing import Cloud
 
 TRIES = 600
-ENDED = re.compile(r'^Closed\. The (console has ended|server does not run there any more)\.$')
+ENDED = re.compile(r'^Closed\. The (console has ended|server is no longer running there)\.$')
 """Either the proxy or the server itself notices the end first."""
 SHOWS = """([row, height, pixels]) => {
   const canvas = document.getElementById('screen')
@@ -119,7 +119,7 @@ def test_the_button_of_the_page_opens_a_screen(cloud, compute, server, page):
     compute.stop_server(server)
     expect(page.locator('.about .status')).to_have_text('SHUTOFF')
     expect(page.get_by_role('button', name='console')).to_have_count(0)
-    page.get_by_text('that it does not allow now').click()
+    page.get_by_text('unavailable in its current state').click()
     expect(page.locator('.impossible li', has_text='console')).to_contain_text('Only when ACTIVE')
     page.get_by_role('button', name='Log out').click()
     compute.delete_server(server)
@@ -162,5 +162,5 @@ def test_a_guest_that_never_ends_a_line_hangs_no_terminal(compute, server, page,
 def test_an_address_that_is_no_longer_valid(compute, server, browser):
     page = browser.new_page()
     page.goto(compute.create_console(server, 'novnc')['url'][:-1] + 'x')
-    expect(page.locator('#state')).to_contain_text('Not let in: the time of this address is over')
+    expect(page.locator('#state')).to_contain_text('Access denied: this URL has expired')
     page.close()

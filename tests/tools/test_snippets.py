@@ -74,7 +74,7 @@ def copied(page, cloud, ids):
         if body:
             page.get_by_role('button', name='JSON', exact=True).click()
             page.get_by_label('Request body, JSON').fill(body)
-        page.get_by_text('Copy it as').click()
+        page.get_by_text('Copy as').click()
         page.get_by_role('button', name=name, exact=True).click()
         text = page.get_by_label(name, exact=True).text_content()
         page.get_by_role('button', name='Log out').click()

@@ -134,11 +134,11 @@ def test_a_search_finds_operations_fields_and_rules(go):
     result = fields.get_by_role('link', name='body of POST /servers', exact=False).first
     expect(result).to_contain_text('since 2.90')
     result.click()
-    expect(page.get_by_text('It is not there')).to_have_count(0)
+    expect(page.get_by_text('It does not exist')).to_have_count(0)
     page.get_by_role('searchbox').fill('os-server-tags:index')
     expect(page.locator('.rule')).to_have_text('os_compute_api:os-server-tags:index')
     page.get_by_role('searchbox').fill('no such thing')
-    expect(page.get_by_text('No operation, field or rule has this in its name')).to_be_visible()
+    expect(page.get_by_text('No operation, field or rule of any version')).to_be_visible()
 
 
 @pytest.fixture
@@ -165,9 +165,9 @@ def test_an_operation_is_tried(go, logged_in, cloud):
     page.get_by_label('policy required').select_option('anti-affinity')
     page.get_by_role('button', name='Send').click()
     expect(page.locator('.answer .code')).to_contain_text('200')
-    expect(page.get_by_label('Body of the answer')).to_contain_text('"name": "apart"')
+    expect(page.get_by_label('Response body')).to_contain_text('"name": "apart"')
     assert 'apart' in [group.name for group in cloud.connection().compute.server_groups()]
-    page.get_by_text('Copy it as').click()
+    page.get_by_text('Copy as').click()
     expect(page.get_by_label('curl')).to_contain_text('OpenStack-API-Version: compute 2.100')
     page.get_by_role('button', name='openstacksdk').click()
     expect(page.get_by_label('openstacksdk')).to_contain_text('"policy": "anti-affinity"')
@@ -179,10 +179,10 @@ def test_a_body_is_a_form_and_json(go, logged_in, page):
     form = page.locator('.body-form')
     form.get_by_label('name required').fill('web')
     form.get_by_label('flavorRef required').fill('1')
-    form.get_by_label('What networks is').select_option('one of')
+    form.get_by_label('Type of networks').select_option('one of')
     form.get_by_role('combobox', name='networks required', exact=True).select_option('none')
     form.get_by_label('Add a field to server').select_option('block_device_mapping_v2')
-    form.get_by_label('Add one to block_device_mapping_v2').click()
+    form.get_by_label('Add an item to block_device_mapping_v2').click()
     disk = form.get_by_role('group', name='block_device_mapping_v2 1')
     for name in ('boot_index', 'volume_size', 'delete_on_termination', 'uuid'):
         disk.get_by_label('Add a field to block_device_mapping_v2 1').select_option(name)
@@ -195,7 +195,7 @@ def test_a_body_is_a_form_and_json(go, logged_in, page):
     page.keyboard.press('Enter')
     page.keyboard.type('db')
     form.get_by_label('Add a field to server').select_option('description')
-    form.get_by_label('What description is').select_option('null')
+    form.get_by_label('Type of description').select_option('null')
     found = Axe().run(page)
     assert not found.violations_count, found.generate_report()
     page.get_by_role('button', name='JSON', exact=True).click()
@@ -207,7 +207,7 @@ def test_a_body_is_a_form_and_json(go, logged_in, page):
     body.fill(json.dumps({'server': {**server, 'name': 'other', 'personal': [1]}}))
     page.get_by_role('button', name='Form', exact=True).click()
     expect(form.get_by_label('name required')).to_have_value('other')
-    expect(form.locator('.field[data-name=personal]')).to_contain_text('not known at this version')
+    expect(form.locator('.field[data-name=personal]')).to_contain_text('not supported in this version')
     page.get_by_role('button', name='JSON', exact=True).click()
     body.fill('{')
     page.get_by_role('button', name='Form', exact=True).click()
@@ -262,7 +262,7 @@ def test_a_snippet_for_the_sdk_runs(go, logged_in, cloud, tmp_path):
     logged_in('demo')
     page.get_by_role('button', name='JSON', exact=True).click()
     page.get_by_label('Request body, JSON').fill('{"server_group": {"name": "it\'s \\"mine\\"", "policy": "affinity"}}')
-    page.get_by_text('Copy it as').click()
+    page.get_by_text('Copy as').click()
     page.get_by_role('button', name='openstacksdk').click()
     text = page.get_by_label('openstacksdk', exact=True).inner_text()
     environment = {**os.environ, 'OS_CLIENT_CONFIG_FILE': str(cloud.clouds_yaml)}
@@ -287,7 +287,7 @@ def in_a_shell(text):
 def test_what_is_copied_does_nothing_else_whatever_names_are(go, logged_in):
     page = go('v=2.100&op=DELETE /servers/{server_id}&server_id=web; echo $(id)')
     logged_in()
-    page.get_by_text('Copy it as').click()
+    page.get_by_text('Copy as').click()
     page.get_by_role('button', name='openstack', exact=True).click()
     text = page.get_by_label('openstack', exact=True).inner_text()
     assert in_a_shell(text)[-3:] == ['server', 'delete', 'web; echo $(id)']
@@ -330,7 +330,7 @@ def test_who_logs_out_is_nobody(go, logged_in):
     page = go('v=2.100&op=GET /servers')
     logged_in()
     page.get_by_role('button', name='Send').click()
-    expect(page.get_by_label('Body of the answer')).to_contain_text('"servers": []')
+    expect(page.get_by_label('Response body')).to_contain_text('"servers": []')
     page.reload()
     expect(page.get_by_role('button', name='Send')).to_be_visible()
     page.get_by_role('button', name='Log out').click()
@@ -344,7 +344,7 @@ def test_what_an_operation_is_tried_with_is_in_the_way_of_nobody(go, logged_in):
     assert not Axe().run(page).violations_count
     page.keyboard.press('Escape')
     logged_in()
-    page.get_by_text('Copy it as').click()
+    page.get_by_text('Copy as').click()
     found = Axe().run(page)
     assert not found.violations_count, found.generate_report()
 
@@ -394,7 +394,7 @@ def test_changes_of_servers_come_by_themselves(go, logged_in, page, cloud, serve
     with page.expect_response('**/ui/news'):
         page.get_by_role('link', name='Servers', exact=True).click()
     with page.expect_response(re.compile('name=we')):
-        page.get_by_label('Servers whose name has this in it').fill('we')
+        page.get_by_label('Filter servers by name').fill('we')
     row = seen_to_stop(page, cloud, server)
     row.get_by_role('link', name='web', exact=True).click()
     expect(page.locator('.about .status')).to_have_text('SHUTOFF')
@@ -462,7 +462,7 @@ def test_a_server_is_asked_for_what_its_state_allows(go, logged_in, page, url, c
     page.get_by_role('link', name='web', exact=True).click()
     possible = page.locator('.possible')
     expect(possible.get_by_role('button', name='start')).to_have_count(0)
-    page.get_by_text('that it does not allow now').click()
+    page.get_by_text('unavailable in its current state').click()
     expect(page.locator('.impossible li', has_text='start')).to_contain_text('Only when SHUTOFF.')
     possible.get_by_role('button', name='stop').click()
     expect(page.locator('.about .status')).to_have_text('SHUTOFF')
@@ -487,7 +487,7 @@ def test_a_window_that_the_browser_keeps_back_is_told(go, logged_in, page, url, 
     logged_in()
     page.goto(f'{url}#/servers/{server.id}')
     page.locator('.possible').get_by_role('button', name='console', exact=True).click()
-    expect(page.get_by_text('let this page open one')).to_be_visible()
+    expect(page.get_by_text('Allow pop-ups')).to_be_visible()
     page.goto('about:blank')
 
 
@@ -548,7 +548,7 @@ def test_nobody_is_shown_what_the_one_before_them_saw(refusing, cloud, url, serv
     expect(page.get_by_role('button', name='Send')).to_be_visible()
     expect(page.locator('.answer')).to_be_empty()
     page.goto(f'{url}#/servers/{server.id}')
-    expect(page.get_by_role('heading', name='There is no such server')).to_be_visible()
+    expect(page.get_by_role('heading', name='This server does not exist')).to_be_visible()
     for part in ('.past', '.log pre', '.server .facts'):
         expect(page.locator(part)).to_be_empty()
 
@@ -577,9 +577,9 @@ def test_an_address_that_is_none_breaks_nothing(refusing, cloud, url, place):
     page.get_by_label('User').fill('admin')
     page.get_by_label('Password').fill(cloud.passwords['admin'])
     page.keyboard.press('Enter')
-    expect(page.get_by_role('navigation', name='Of tests')).to_be_visible()
+    expect(page.get_by_role('navigation', name='Test tools')).to_be_visible()
     page.goto(f'{url}#/{place}')
-    found = re.compile('What 2.104 changed|Any answer|There is no such server')
+    found = re.compile('What 2.104 changed|Any response|This server does not exist')
     expect(page.locator('#main')).to_contain_text(found)
 
 
@@ -612,9 +612,9 @@ def test_what_the_rules_refuse_is_no_button(page, tmp_path):
         page.keyboard.press('Enter')
         expect(page.locator('.possible').get_by_role('button', name='pause')).to_be_visible()
         expect(page.locator('.possible').get_by_role('button', name='stop')).to_have_count(0)
-        page.get_by_text('or not to you').click()
+        page.get_by_text('in its current state or to you').click()
         stop = page.locator('.impossible li').filter(has=page.get_by_text('stop', exact=True))
-        expect(stop).to_contain_text('The rule os_compute_api:servers:stop refuses it to you.')
+        expect(stop).to_contain_text('The rule os_compute_api:servers:stop does not allow it.')
         found = Axe().run(page)
         assert not found.violations_count, found.generate_report()
         expect(page.get_by_role('link', name='Hosts', exact=True)).to_be_visible()
@@ -631,17 +631,17 @@ def test_what_tests_did_and_can_do(go, logged_in, page, cloud, url):
     list(compute.server_groups())
     row = page.get_by_role('row', name='/v2.1/os-server-groups')
     expect(row).to_contain_text('200')
-    page.get_by_label('Requests whose operation or path has this in it').fill('no such thing')
+    page.get_by_label('Filter requests by operation or path').fill('no such thing')
     expect(row).to_have_count(0)
-    page.get_by_label('Requests whose operation or path has this in it').fill('os-server-groups')
+    page.get_by_label('Filter requests by operation or path').fill('os-server-groups')
     row.get_by_role('button').click()
-    expect(page.get_by_label('Answer, body')).to_contain_text('"server_groups": []')
+    expect(page.get_by_label('Response, body')).to_contain_text('"server_groups": []')
     assert not Axe().run(page).violations_count
     page.get_by_role('button', name='Close').click()
     assert not Axe().run(page).violations_count
 
     page.get_by_role('link', name='Coverage').click()
-    page.get_by_label('only what was used').check()
+    page.get_by_label('only used operations').check()
     expect(page.locator('.map li')).to_have_count(2)
     expect(page.locator('.map')).to_contain_text('GET /os-server-groups')
     assert not Axe().run(page).violations_count
@@ -656,7 +656,7 @@ def test_what_tests_did_and_can_do(go, logged_in, page, cloud, url):
     expect(rule).to_contain_text('1 hit')
     assert not Axe().run(page).violations_count
     rule.get_by_role('button', name='Remove').click()
-    expect(page.get_by_text('Nothing is to go wrong.')).to_be_visible()
+    expect(page.get_by_text('There are no rules.')).to_be_visible()
 
 
 @pytest.fixture
@@ -668,7 +668,7 @@ def part(go, logged_in, page, cloud):
     page.get_by_role('link', name='Tests', exact=True).click()
 
     def part(name):
-        page.get_by_role('navigation', name='Of tests').get_by_role('link', name=name, exact=True).click()
+        page.get_by_role('navigation', name='Test tools').get_by_role('link', name=name, exact=True).click()
         return page
 
     yield part
@@ -684,7 +684,7 @@ def test_events_as_they_happen(part, cloud):
     cloud.connection().compute.stop_server(next(cloud.connection().compute.servers(all_projects=True)))
     row = page.get_by_role('row').filter(has_text='server.changed').filter(has_text='SHUTOFF')
     expect(row.first).to_contain_text('db')
-    page.get_by_label('Events that have this').fill('no such thing')
+    page.get_by_label('Filter events by').fill('no such thing')
     expect(page.get_by_text('0 events')).to_be_visible()
 
 
@@ -702,8 +702,8 @@ def test_plans_for_states(part, cloud, server):
     held = compute.wait_for_server(made, interval=0.1)
     compute.reboot_server(held, 'HARD')
     compute.wait_for_server(held, status='HARD_REBOOT', interval=0.1)
-    page.get_by_label('The server that is to go on').fill('held')
-    page.get_by_role('button', name='Let it go on').click()
+    page.get_by_label('The server to release').fill('held')
+    page.get_by_role('button', name='Release').click()
     compute.wait_for_server(held, interval=0.1)
     page.get_by_role('button', name='Remove plan').click()
     expect(plan).to_have_count(0)
@@ -712,16 +712,16 @@ def test_plans_for_states(part, cloud, server):
 
 def test_outages(part, cloud):
     page = part('Outages')
-    page.get_by_role('button', name='Take compute1 away').click()
-    expect(page.get_by_role('button', name='Bring compute1 back')).to_be_focused()
+    page.get_by_role('button', name='Take compute1 down').click()
+    expect(page.get_by_role('button', name='Bring compute1 up')).to_be_focused()
     [host] = cloud.connection().compute.services(binary='nova-compute')
     assert host.state == 'down'
-    page.get_by_role('button', name='Bring compute1 back').click()
-    page.get_by_role('button', name='Take volume away').click()
-    expect(page.get_by_role('button', name='Bring volume back')).to_be_visible()
+    page.get_by_role('button', name='Bring compute1 up').click()
+    page.get_by_role('button', name='Take volume down').click()
+    expect(page.get_by_role('button', name='Bring volume up')).to_be_visible()
     assert cloud.connection('demo').block_storage.get('/volumes').status_code == 503
-    page.get_by_role('button', name='Bring volume back').click()
-    expect(page.get_by_role('button', name='Take volume away')).to_be_visible()
+    page.get_by_role('button', name='Bring volume up').click()
+    expect(page.get_by_role('button', name='Take volume down')).to_be_visible()
 
 
 def test_webhooks_and_hints(part, cloud):
@@ -730,21 +730,21 @@ def test_webhooks_and_hints(part, cloud):
     expect(page.get_by_label('Secret')).to_contain_text('whsec_')
     expect(page.locator('.rules .card')).to_contain_text('0 delivered')
     page.get_by_role('button', name='Remove webhook').click()
-    expect(page.get_by_text('Nobody is told of events.')).to_be_visible()
+    expect(page.get_by_text('There are no webhooks.')).to_be_visible()
     part('Hints')
-    page.get_by_role('button', name='Give hints').click()
-    expect(page.get_by_role('button', name='Give hints', pressed=True)).to_be_visible()
+    page.get_by_role('button', name='Hints on').click()
+    expect(page.get_by_role('button', name='Hints on', pressed=True)).to_be_visible()
     cloud.connection('demo').compute.get('/servers/x/tags', microversion='2.1')
-    expect(page.locator('.rules .card')).to_contain_text('is known from 2.26 on')
-    page.get_by_role('button', name='Give none').click()
-    expect(page.get_by_role('button', name='Give none', pressed=True)).to_be_visible()
+    expect(page.locator('.rules .card')).to_contain_text('is supported from 2.26 on')
+    page.get_by_role('button', name='Hints off').click()
+    expect(page.get_by_role('button', name='Hints off', pressed=True)).to_be_visible()
     assert not cloud.hints.on
 
 
 def test_contents_of_a_cloud(part, cloud):
     page = part('Contents')
     page.get_by_role('button', name='Add', exact=True).click()
-    expect(page.get_by_text('It is there.')).to_be_visible()
+    expect(page.get_by_text('Added to the cloud.')).to_be_visible()
     with page.expect_download() as saved:
         page.get_by_role('button', name='Save as cloud.yaml').click()
     file = Path(saved.value.path())
@@ -759,12 +759,12 @@ def test_a_dry_run(part, cloud):
     image = next(cloud.connection().image.images()).id
     server = {'name': 'web', 'flavorRef': '1', 'imageRef': image, 'networks': 'none'}
     page.get_by_label('server required').fill(json.dumps(server))
-    page.get_by_role('button', name='Try it dry').click()
-    expect(page.get_by_text('It would be on compute1')).to_be_visible()
+    page.get_by_role('button', name='Dry run').click()
+    expect(page.get_by_text('Host: compute1')).to_be_visible()
     expect(page.get_by_role('status').get_by_text('ComputeFilter', exact=True)).to_be_visible()
     assert not list(cloud.connection().compute.servers(all_projects=True))
     page.get_by_label('server required').fill(json.dumps(server | {'flavorRef': 'none'}))
-    page.get_by_role('button', name='Try it dry').click()
+    page.get_by_role('button', name='Dry run').click()
     expect(page.get_by_text('not possible')).to_be_visible()
 
 
@@ -790,17 +790,17 @@ def test_the_clock_and_snapshots(go, logged_in, page, cloud):
     logged_in()
     page.get_by_role('link', name='Tests', exact=True).click()
     page.get_by_role('link', name='Clock and snapshots').click()
-    page.get_by_role('button', name='stands').click()
-    expect(page.get_by_role('button', name='stands')).to_have_attribute('aria-pressed', 'true')
+    page.get_by_role('button', name='stopped').click()
+    expect(page.get_by_role('button', name='stopped')).to_have_attribute('aria-pressed', 'true')
     before = cloud.clock()
     page.get_by_role('button', name='1 day later').click()
     expect(page.locator('.now')).to_contain_text(str(before.date() + timedelta(days=1)))
-    page.get_by_role('button', name='The right time').click()
+    page.get_by_role('button', name='Real time').click()
     page.get_by_label('Name of a new snapshot').fill('empty')
-    page.get_by_role('button', name='Take one').click()
-    expect(page.get_by_role('button', name='Go back to empty')).to_be_visible()
+    page.get_by_role('button', name='Take snapshot').click()
+    expect(page.get_by_role('button', name='Restore empty')).to_be_visible()
     assert not Axe().run(page).violations_count
-    page.get_by_role('button', name='Go back to empty').click()
+    page.get_by_role('button', name='Restore empty').click()
     expect(page.get_by_role('button', name='Log out')).to_have_count(0)
     cloud.reset()
 

@@ -1,4 +1,4 @@
-"""/servers: listing, showing and updating servers. What else is asked of them is in the modules beside."""
+"""/servers: listing, showing and updating servers. Other operations on servers are in the modules of this package."""
 
 from typing import Any
 
@@ -108,7 +108,7 @@ class Servers(ServerController):
 
 
 def changes(req: Request, given: dict[str, Any]) -> dict[str, Any]:
-    """What the body says, by column. /v2 leaves a body alone in which it knows nothing."""
+    """The values in the body, by column. For /v2, unknown keys are ignored."""
     known = OF_V2 if req.legacy else CHANGES
     values = {COLUMNS.get(name, name): value for name, value in given.items() if name in known}
     return values | {'name': values['name'].strip()} if 'name' in values else values

@@ -1,6 +1,6 @@
 """/servers/{server_id}/ips: the addresses of a server.
 
-The actions that give and take them end with 2.43; later clients ask the network service.
+The actions that add and remove addresses end with 2.43; later clients use the network service.
 """
 
 from typing import Any
@@ -24,10 +24,10 @@ from computeapi.web.schemas import closed, lone
 INDEX = Policy('os_compute_api:ips:index', READER_OR_ADMIN, 'List the addresses of a server')
 SHOW = Policy('os_compute_api:ips:show', READER_OR_ADMIN, 'List the addresses of a server on one network')
 ADD_FIXED_IP = Policy('os_compute_api:os-multinic:add', MEMBER_OR_ADMIN, 'Add an address to a server')
-REMOVE_FIXED_IP = Policy('os_compute_api:os-multinic:remove', MEMBER_OR_ADMIN, 'Take an address from a server')
-ADD_FLOATING_IP = Policy('os_compute_api:os-floating-ips:add', MEMBER_OR_ADMIN, 'Let a floating IP lead to a server')
+REMOVE_FIXED_IP = Policy('os_compute_api:os-multinic:remove', MEMBER_OR_ADMIN, 'Remove an address from a server')
+ADD_FLOATING_IP = Policy('os_compute_api:os-floating-ips:add', MEMBER_OR_ADMIN, 'Associate a floating IP with a server')
 REMOVE_FLOATING_IP = Policy(
-    'os_compute_api:os-floating-ips:remove', MEMBER_OR_ADMIN, 'Let a floating IP lead to a server no more'
+    'os_compute_api:os-floating-ips:remove', MEMBER_OR_ADMIN, 'Disassociate a floating IP from a server'
 )
 
 # ------------------------------------------------------------------ requests
@@ -70,12 +70,12 @@ class ServerAddresses(ServerController):
 
     @action('removeFixedIp', policy=REMOVE_FIXED_IP, takes=ADDRESSED, errors=(409,))
     def remove_fixed_ip(self, req: Request, server: Server, body: Any) -> None:
-        """Take an address from a server."""
+        """Remove an address from a server."""
         self.cloud.interfaces.remove_fixed_ip(req.context, server, body['removeFixedIp']['address'])
 
     @action('addFloatingIp', policy=ADD_FLOATING_IP, takes=ASSOCIATED, media_type=HTML)
     def add_floating_ip(self, req: Request, server: Server, body: Any) -> None:
-        """Let a floating IP lead to a server."""
+        """Associate a floating IP with a server."""
         wanted = body['addFloatingIp']
         self.cloud.floating_ips.associate(req.context, server, wanted['address'], wanted.get('fixed_address'))
 
@@ -96,10 +96,10 @@ class FloatingIPRemoval(ComputeController):
         errors=(409,),
     )
     def remove_floating_ip(self, req: Request, server_id: str, body: Any) -> None:
-        """Let a floating IP lead to a server no more."""
+        """Disassociate a floating IP from a server."""
         address = body['removeFloatingIp']['address']
         server = self.cloud.floating_ips.server_of(self.cloud.floating_ips.get(req.context, address))
-        # An address that leads nowhere is in no project.
+        # A floating IP that is not associated has no project to check.
         req.check(REMOVE_FLOATING_IP, {'project_id': server and server.project_id})
         if server is None or server.uuid != server_id:
             raise not_associated(address, server_id)

@@ -1,4 +1,4 @@
-"""The password of a server's administrator, which answers tell once."""
+"""The administrator password of a server, which is shown once, in responses."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,11 +11,11 @@ NAME = 'adminPass'
 
 
 def password_of(conf: cfg.ConfigOpts, wanted: Mapping[str, Any]) -> str:
-    """The one that is wanted, or a new one."""
+    """The requested password, or a new one."""
     stated: str | None = wanted.get(NAME)
     return generate(conf.password_length) if stated is None else stated
 
 
 def told(conf: cfg.ConfigOpts, password: str) -> dict[str, str]:
-    """What an answer says of it."""
+    """The password in a response, if that is enabled."""
     return {NAME: password} if conf.api.enable_instance_password else {}

@@ -1,5 +1,5 @@
-"""Graphical and serial consoles: POST /servers/{server_id}/remote-consoles, and the actions that were before it;
-and /os-console-auth-tokens, what a console proxy asks about the token that a client brought.
+"""Graphical and serial consoles: POST /servers/{server_id}/remote-consoles, and the older actions;
+and /os-console-auth-tokens, by which a console proxy looks up the token of a client.
 """
 
 from collections.abc import Callable
@@ -19,9 +19,11 @@ from computeapi.web.request import Request
 from computeapi.web.schemas import lone, one_of, query, whole
 
 REMOTE_CONSOLES = Policy('os_compute_api:os-remote-consoles', MEMBER_OR_ADMIN, 'Open a console of a server')
-SHOW_TOKEN = Policy('os_compute_api:os-console-auth-tokens', ADMIN, 'See where the token of a console leads')
+SHOW_TOKEN = Policy(
+    'os_compute_api:os-console-auth-tokens', ADMIN, 'Show the connection information of a console token'
+)
 
-# ------------------------------------------------------------------ requests and answers
+# ------------------------------------------------------------------ requests and responses
 
 REMOTE, MKS, ANY_TOKEN = '2.6', '2.8', '2.31'
 RDP = 'rdp-html5'
@@ -99,7 +101,7 @@ class RDPConsoles(ServerController):
 
 
 def check_rdp(cloud: CloudManagers) -> None:
-    """Invalid in a cloud without consoles by RDP, which says no more about it."""
+    """Invalid without further details if the cloud has no RDP consoles."""
     if not cloud.consoles.offers('rdp'):
         raise Invalid()
 
@@ -146,7 +148,7 @@ class ConsoleAuthTokens(ComputeController):
     )
     @api_version('2.1', before(ANY_TOKEN))
     def show_rdp(self, req: Request, id: str) -> dict[str, Any]:
-        """Show where the token of an RDP console leads."""
+        """Show the connection information of an RDP console token."""
         check_rdp(self.cloud)
         req.check(SHOW_TOKEN)
         token = self.cloud.consoles.find(id)
@@ -164,5 +166,5 @@ class ConsoleAuthTokens(ComputeController):
     )
     @api_version(ANY_TOKEN)
     def show(self, req: Request, id: str) -> dict[str, Any]:
-        """Show where the token of a console leads."""
+        """Show the connection information of a console token."""
         return {'console': CONSOLE.render(req, self.cloud.consoles.find(id))}

@@ -1,4 +1,4 @@
-"""POST /servers: new servers."""
+"""POST /servers: creates servers."""
 
 import ipaddress
 from collections.abc import Mapping
@@ -48,10 +48,12 @@ TRUSTED_CERTS = Policy(
     'os_compute_api:servers:create:trusted_certs', MEMBER_OR_ADMIN, 'Create a server with trusted image certificates'
 )
 FORCED_HOST = Policy(
-    'os_compute_api:servers:create:forced_host', ADMIN, 'Create a server on a host, whatever the scheduler says'
+    'os_compute_api:servers:create:forced_host', ADMIN, 'Create a server on a host, bypassing the scheduler'
 )
 REQUESTED_DESTINATION = Policy(
-    'compute:servers:create:requested_destination', ADMIN, 'Create a server on a host, if the scheduler agrees'
+    'compute:servers:create:requested_destination',
+    ADMIN,
+    'Create a server on a requested host, if the scheduler accepts it',
 )
 ATTACH_VOLUME = Policy(
     'os_compute_api:servers:create:attach_volume', MEMBER_OR_ADMIN, 'Create a server with volumes attached'
@@ -60,7 +62,7 @@ ATTACH_NETWORK = Policy(
     'os_compute_api:servers:create:attach_network', MEMBER_OR_ADMIN, 'Create a server with networks attached'
 )
 ZERO_DISK_FLAVOR = Policy(
-    'os_compute_api:servers:create:zero_disk_flavor', ADMIN, 'Create a server from an image with a flavor without disk'
+    'os_compute_api:servers:create:zero_disk_flavor', ADMIN, 'Create a server from an image with a zero-disk flavor'
 )
 ATTACH_EXTERNAL = Policy('network:attach_external_network', ADMIN, 'Attach a server to an external network')
 
@@ -121,7 +123,7 @@ SERVER = closed(
     required=['name', 'flavorRef', added('2.37', 'networks')],
 )
 ONE_OR_MORE = {'oneOf': [UUID, array(UUID)]}
-# Operators may add filters of their own, and so there may be any other hint.
+# Operators may add filters of their own, so any other hint is allowed.
 HINTS = {
     'type': 'object',
     'properties': {
@@ -139,7 +141,7 @@ HINTS = {
 HINT_NAMES = ('os:scheduler_hints', 'OS-SCH-HNT:scheduler_hints')
 BODY = closed({'server': SERVER, **dict.fromkeys(HINT_NAMES, HINTS)}, required=['server'])
 
-# ------------------------------------------------------------------ answers
+# ------------------------------------------------------------------ responses
 
 CREATED = {'id': UUID, 'links': LINKS, 'OS-DCF:diskConfig': DISK_CONFIG, 'security_groups': GROUPS}
 ANSWER = {'oneOf': [lone('server', closed(CREATED | {'adminPass': STRING}, CREATED)), lone('reservation_id', STRING)]}
@@ -173,7 +175,7 @@ class ServerCreation(ComputeController):
         },
     )
     def create(self, req: Request, body: Any) -> Reply | dict[str, str]:
-        """Create a server, or several alike."""
+        """Create one or several servers."""
         server, wanted = body['server'], self.wanted(req, body)
         password = password_of(self.cloud.conf, server)
         plan = self.cloud.builder.create(req.context, replace(wanted, admin_pass=password), rights_of(req))
@@ -182,23 +184,23 @@ class ServerCreation(ComputeController):
         return self.answer(req, plan, server, password)
 
     def wanted(self, req: Request, body: Any) -> ServerRequest:
-        """What is asked, by somebody who may ask for it."""
+        """The request in the body, after a check of what the caller may ask for."""
         wanted = request_of(req, body)
         check_rights(req, wanted)
         return wanted
 
     def target(self, req: Request, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Rules may depend on the zone that is asked for."""
+        """Policies may depend on the requested availability zone."""
         zone = parameters['body']['server'].get('availability_zone')
         return {'project_id': req.context.project_id, 'user_id': req.context.user_id, 'availability_zone': zone}
 
     def answer(self, req: Request, plan: Plan, server: Mapping[str, Any], password: str) -> Reply:
-        """The first server, with the password, which is kept for its config drive alone."""
+        """The response with the first server and the password, which is otherwise kept only for its config drive."""
         shown = {
             'id': plan.first_id,
             'links': req.links('servers', plan.first_id),
             'OS-DCF:diskConfig': plan.disk_config,
-            # As it was asked for, whatever the groups turn out to be.
+            # As requested, whatever groups these turn out to be.
             'security_groups': server.get('security_groups', [{'name': 'default'}]),
             **told(self.cloud.conf, password),
         }
@@ -206,7 +208,7 @@ class ServerCreation(ComputeController):
 
 
 def check_rights(req: Request, wanted: ServerRequest) -> None:
-    """Ask the rules for what is not in every request."""
+    """Check the policies for optional parts of a request."""
     if wanted.trusted_image_certificates:
         req.check(TRUSTED_CERTS)
     if wanted.forced_host or wanted.forced_node:
@@ -229,7 +231,7 @@ def rights_of(req: Request) -> Rights:
 
 
 def request_of(req: Request, body: Mapping[str, Any]) -> ServerRequest:
-    """The body in the words of the service."""
+    """The body as a ServerRequest."""
     server = body['server']
     disks = devices_of(server)
     if not (server.get('imageRef') or disks):
@@ -238,7 +240,7 @@ def request_of(req: Request, body: Mapping[str, Any]) -> ServerRequest:
     least = int(server.get('min_count', 1))
     return ServerRequest(
         name=name,
-        # The description came later; until then the name stood in its place.
+        # Before descriptions were added to the API, the name was stored in their place.
         description=server.get('description') if req.behaviour.described else name,
         flavor_id=last_part(str(server['flavorRef'])),
         image_id=server.get('imageRef') or None,
@@ -266,7 +268,7 @@ def request_of(req: Request, body: Mapping[str, Any]) -> ServerRequest:
 
 
 def last_part(reference: str) -> str:
-    """The id at the end of a link to a resource; an id is its own end."""
+    """The ID at the end of a link to a resource; also accepts a bare ID."""
     return reference.partition('?')[0].rpartition('/')[2]
 
 
@@ -275,14 +277,14 @@ def groups_of(server: Mapping[str, Any]) -> list[str]:
 
 
 def networks_of(value: Any) -> Any:
-    """The interfaces in order; 'auto', 'none' and None as they are."""
+    """The interfaces in order; 'auto', 'none' and None unchanged."""
     if not isinstance(value, list):
         return value
     return [interface_of(item) for item in value]
 
 
 def interface_of(item: Mapping[str, Any]) -> NetworkRequest:
-    """Where there is a port its network counts."""
+    """A port takes precedence over a network."""
     port_id = item.get('port')
     network_id = None if port_id else item.get('uuid')
     if network_id is not None and not is_uuid_like(network_id):
@@ -300,5 +302,5 @@ def destination_of(zone: str) -> dict[str, Any]:
 
 
 def shortest(address: str | None) -> str | None:
-    """An IPv6 address in its usual form."""
+    """An IPv6 address in its canonical form."""
     return address and str(ipaddress.ip_address(address))

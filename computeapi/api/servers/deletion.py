@@ -1,4 +1,4 @@
-"""DELETE /servers/{id}, and the actions of servers that are deleted later: forceDelete, restore."""
+"""DELETE /servers/{id}, and the actions for deferred deletion: forceDelete, restore."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
 DELETE = Policy('os_compute_api:servers:delete', MEMBER_OR_ADMIN, 'Delete a server')
-FORCE_DELETE = Policy('os_compute_api:os-deferred-delete:force', MEMBER_OR_ADMIN, 'Delete a server at once')
+FORCE_DELETE = Policy('os_compute_api:os-deferred-delete:force', MEMBER_OR_ADMIN, 'Delete a server immediately')
 RESTORE = Policy('os_compute_api:os-deferred-delete:restore', MEMBER_OR_ADMIN, 'Restore a deleted server')
 
 
@@ -23,10 +23,10 @@ class ServerDeletion(ServerController):
 
     @action('forceDelete', policy=FORCE_DELETE, errors=(409,))
     def force_delete(self, req: Request, server: Server, body: Any) -> None:
-        """Delete a server at once."""
+        """Delete a server immediately."""
         self.cloud.deletion.force_delete(req.context, server)
 
     @action('restore', policy=RESTORE, errors=(403, 409))
     def restore(self, req: Request, server: Server, body: Any) -> None:
-        """Restore a server that was deleted and is kept for a while."""
+        """Restore a soft-deleted server."""
         self.cloud.deletion.restore(req.context, server)

@@ -1,4 +1,4 @@
-"""The disks in the body that creates a server, in both of their forms."""
+"""The disks in the body of a request to create a server, in both formats."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -51,11 +51,11 @@ FIELDS = {
     'block_device_mapping_v2': array(DEVICE),
 }
 
-# ------------------------------------------------------------------ reading
+# ------------------------------------------------------------------ parsing
 
 
 def devices_of(server: Mapping[str, Any]) -> dict[str, Any]:
-    """`devices` and `root_by_name` of the request; Invalid for disks that make no sense."""
+    """`devices` and `root_by_name` of the request; Invalid for inconsistent disks."""
     old, new = server.get('block_device_mapping'), server.get('block_device_mapping_v2')
     if old and new:
         raise Invalid('Using different block_device_mapping syntaxes is not allowed in the same request.')
@@ -68,13 +68,13 @@ def devices_of(server: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plain(item: Mapping[str, Any]) -> dict[str, Any]:
-    """The item with flags as truth values."""
+    """The item with its flags as booleans."""
     deleted, absent = item.get('delete_on_termination'), item.get('no_device')
     return {**item, 'delete_on_termination': spoken(deleted), 'no_device': bool(absent)}
 
 
 def device(item: dict[str, Any], image_given: bool) -> Device:
-    """A disk of the newer form: what it is made of is its uuid."""
+    """A disk in the newer format, in which the source is given by its uuid."""
     if 'virtual_name' in item:
         raise bad('Some fields are invalid.')
     if item['no_device']:
@@ -85,7 +85,7 @@ def device(item: dict[str, Any], image_given: bool) -> Device:
 
 
 def check(item: Mapping[str, Any], image_given: bool) -> None:
-    """Invalid for a source, a destination and an id that do not go together."""
+    """Invalid for an impossible combination of source, destination and ID."""
     source, destination = item.get('source_type'), item.get('destination_type')
     if source == 'blank' and item.get('uuid'):
         raise bad('Invalid device UUID.')

@@ -1,4 +1,4 @@
-"""POST /servers/{id}/action {evacuate}: a server of a host that is down is rebuilt on another one."""
+"""POST /servers/{id}/action {evacuate}: rebuilds a server whose host is down on another host."""
 
 from typing import Any
 
@@ -41,13 +41,13 @@ class ServerEvacuation(ServerController):
         behaviour={'host_is_checked': added(HOST_IS_CHECKED, True), 'start': removed('2.95', True)},
     )
     def evacuate(self, req: Request, server: Server, body: Any) -> dict[str, str]:
-        """Rebuild a server of a host that is down on another host, with a new password."""
+        """Evacuate a server from a host that is down to another host, with a new password."""
         self.move(req, server, body['evacuate'])
         return told(self.cloud.conf, password_of(self.cloud.conf, body['evacuate']))
 
     @api_version(STORAGE_IS_FOUND_OUT)
     def evacuate(self, req: Request, server: Server, body: Any) -> None:
-        """Rebuild a server of a host that is down on another host."""
+        """Evacuate a server from a host that is down to another host."""
         self.move(req, server, body['evacuate'])
 
     def move(self, req: Request, server: Server, wanted: Any) -> None:

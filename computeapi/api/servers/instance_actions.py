@@ -1,4 +1,4 @@
-"""/servers/{server_id}/os-instance-actions: what was done to a server, by whom, and how it went."""
+"""/servers/{server_id}/os-instance-actions: the history of a server: what was done, by whom, and the results."""
 
 from typing import Any, NamedTuple
 
@@ -18,9 +18,11 @@ from computeapi.web.schemas import array, closed, query
 LIST = Policy('os_compute_api:os-instance-actions:list', READER_OR_ADMIN, 'List the actions on a server')
 SHOW = Policy('os_compute_api:os-instance-actions:show', READER_OR_ADMIN, 'Show an action on a server')
 EVENTS = Policy(
-    'os_compute_api:os-instance-actions:events', ADMIN, 'See the hosts and tracebacks of events; below 2.51, the events'
+    'os_compute_api:os-instance-actions:events',
+    ADMIN,
+    'Show the hosts and tracebacks of events; below 2.51, the events',
 )
-DETAILS = Policy('os_compute_api:os-instance-actions:events:details', ADMIN, 'See why an event failed')
+DETAILS = Policy('os_compute_api:os-instance-actions:events:details', ADMIN, 'Show why an event failed')
 
 PAGED, WITH_HOST = '2.58', '2.62'
 DELETED_TOO = {'deleted': added('2.21', True)}
@@ -37,14 +39,14 @@ LIST_QUERY = query(
 
 
 class Step(NamedTuple):
-    """An event, with the server that it happened to."""
+    """An event, with its server."""
 
     event: ServerActionEvent
     server: Server
 
 
 class Account(NamedTuple):
-    """An action, with its steps."""
+    """An action, with its events."""
 
     action: ServerAction
     steps: list[Step]
@@ -100,7 +102,7 @@ class InstanceActions(ServerController):
         behaviour=DELETED_TOO,
     )
     def index(self, req: Request, server: Server) -> dict[str, Any]:
-        """List the actions on a server, the newest first."""
+        """List the actions on a server, newest first."""
         limit, marker, _ = pages.asked(req, self.cloud.max_limit)
         since, before = period_of(req)
         found = self.cloud.actions.list(server, limit, marker, since=since, before=before)

@@ -97,7 +97,7 @@ class ServerInterfaces(ServerController):
         errors=(403, 409, 501),
     )
     def create(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
-        """Attach a port to a server: the one that is named, or a new one on a network."""
+        """Attach a port to a server: an existing one, or a new one on a network."""
         req.check(SHOW, target_of(server))
         wanted = body.get('interfaceAttachment', {})
         port_id, network_id, addresses = (wanted.get(name) for name in ('port_id', 'net_id', 'fixed_ips'))

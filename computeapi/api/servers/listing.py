@@ -1,4 +1,4 @@
-"""What servers may be searched by, by whom, at which version, and what is meant by it."""
+"""The filters of server lists: who may use them, at which version, and what they mean."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -18,10 +18,10 @@ from computeapi.web.request import Request
 from computeapi.web.schemas import query
 
 ALL_FILTERS = Policy(
-    'os_compute_api:servers:allow_all_filters', ADMIN, 'Search servers by every attribute, not only by the common ones'
+    'os_compute_api:servers:allow_all_filters', ADMIN, 'Filter servers by every attribute, not only by the common ones'
 )
 
-# ------------------------------------------------------------------ how values are read
+# ------------------------------------------------------------------ parsing of values
 
 
 def boolean(text: str) -> bool:
@@ -32,17 +32,17 @@ def boolean(text: str) -> bool:
 
 
 def loosely(text: str) -> bool:
-    """As `boolean`, but what is not true is false."""
+    """Like `boolean`, but everything that is not true is false."""
     return strutils.bool_from_string(text)
 
 
 def image(text: str) -> str | None:
-    """None where it is empty: that is how servers on volumes are found."""
+    """None if it is empty, which finds volume-backed servers."""
     return text or None
 
 
 def drive(text: str) -> str:
-    """A config drive is noted as True, or not at all."""
+    """The column contains True or an empty string."""
     try:
         return 'True' if boolean(text) else ''
     except Invalid:
@@ -64,11 +64,11 @@ TAGS = REGEX | {'maxLength': 61 * MOST_TAGS}
 
 
 class Filter(NamedTuple):
-    """A parameter that servers are searched by.
+    """A filter parameter.
 
-    schema: of one value.  name: the filter in compute.servers.listing, where it is called otherwise there.
-    read: makes what that filter takes of the text; ValueError.  everybody: the version from which callers without
-    ALL_FILTERS may use it, if there is one.  new: whether there was no such parameter before.
+    schema: of one value.  name: the filter in db.server_filters, if it has another name there.
+    read: converts the text to the value of that filter; ValueError.  everybody: the version from which callers without
+    ALL_FILTERS may use it, if any.  new: whether the parameter did not exist before that version.
     """
 
     schema: Any
@@ -127,7 +127,7 @@ BEHAVIOUR = unreachable.BEHAVIOUR | {
     'unknown_status_refused': added('2.38', True),
     **BY_LOCK,
 }
-# Relations of the record: known names, but nothing can be searched by them.
+# Relations of Nova's record: known names that cannot be used as filters.
 RELATIONS = (
     'block_device_mapping',
     'info_cache',
@@ -137,7 +137,7 @@ RELATIONS = (
     'services',
     'system_metadata',
 )
-# What is not a filter of its own but says which servers are meant, and in which order.
+# Parameters that are not filters but select the set of servers, and the order.
 SCOPES = ('all_tenants', 'deleted', 'soft_deleted', 'status')
 ARRANGEMENT = pages.PARAMETERS | {'sort_key': SORT_KEY, 'sort_dir': STRING}
 ARRANGED = frozenset(ARRANGEMENT)
@@ -150,11 +150,11 @@ LIST_QUERY = query(
     patternProperties={'^_': STRING},
 )
 
-# ------------------------------------------------------------------ what a request asks for
+# ------------------------------------------------------------------ the search of a request
 
 
 def search(req: Request, everywhere: Policy) -> dict[str, Any]:
-    """What to list, as arguments of the service; Forbidden for the servers of all projects without *everywhere*."""
+    """The arguments for a list; Forbidden if all projects are requested without the policy *everywhere*."""
     filters = filters_of(req)
     existence = existence_of(req, filters)
     all_projects = asks_all_projects(req)
@@ -167,13 +167,13 @@ def search(req: Request, everywhere: Policy) -> dict[str, Any]:
 
 
 def asks_little(req: Request, asked: dict[str, Any]) -> bool:
-    """Whether even of a server whose cell is down it is known if it belongs in the list, and where."""
+    """Whether it is known even for servers in cells that are down whether they belong in the list, and where."""
     sought = asked['filters'].keys() - {'project_id'} or asked['deleted'] is not False or asked['soft_deleted']
     return not sought and ARRANGED.isdisjoint(req.query)
 
 
 def filters_of(req: Request) -> dict[str, Any]:
-    """The filters that count for this caller, with their values."""
+    """The filters that this caller may use, with their values."""
     everything = req.allows(ALL_FILTERS)
     names = [name for name in req.query if everything or name in req.behaviour.filters_for_everybody]
     for name in names:
@@ -181,7 +181,7 @@ def filters_of(req: Request) -> dict[str, Any]:
             raise Invalid(f'Invalid filter field: {name[:64]}.')
     filters = dict(filter_of(name, req.parameter(name)) for name in names if name in FILTERS)
     if 'status' in req.query:
-        # It names states, too, and those count.
+        # A status implies vm_states, which take precedence.
         filters.pop('vm_state', None)
         filters['statuses'] = statuses(req)
     since, before = filters.get('changes_since'), filters.get('changes_before')
@@ -198,7 +198,7 @@ def filter_of(name: str, text: str) -> tuple[str, Any]:
 
 
 def statuses(req: Request) -> list[str]:
-    """The statuses that there are, of those that the request names; at first there may be none."""
+    """Those of the requested statuses that exist; older versions accept a request without any."""
     known = list(dict.fromkeys(status.upper() for status in req.query['status'] if states_of(status)))
     if not known and req.behaviour.unknown_status_refused:
         raise Invalid('Invalid status value')
@@ -206,7 +206,7 @@ def statuses(req: Request) -> list[str]:
 
 
 def existence_of(req: Request, filters: dict[str, Any]) -> dict[str, bool | None]:
-    """Whether deleted servers are meant. Changes include deletions; all else is for administrators to ask."""
+    """Whether deleted servers are included: in lists of changes, or else if an administrator asks for them."""
     asked = {name: loosely(req.parameter(name)) for name in ('deleted', 'soft_deleted') if name in req.query}
     if not req.allows(ALL_FILTERS):
         asked = {}

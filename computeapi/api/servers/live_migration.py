@@ -1,4 +1,4 @@
-"""POST /servers/{id}/action {os-migrateLive}, and /servers/{id}/migrations: live migrations that are not over."""
+"""POST /servers/{id}/action {os-migrateLive}, and /servers/{id}/migrations: live migrations in progress."""
 
 from typing import Any
 
@@ -20,13 +20,15 @@ from computeapi.web.request import Request, target_of
 from computeapi.web.schemas import array, closed
 
 LIVE = Policy('os_compute_api:os-migrate-server:migrate_live', MANAGER_OR_ADMIN, 'Live migrate a server')
-LIVE_TO = Policy('os_compute_api:os-migrate-server:migrate_live:host', ADMIN, 'Live migrate a server to a named host')
+LIVE_TO = Policy(
+    'os_compute_api:os-migrate-server:migrate_live:host', ADMIN, 'Live migrate a server to a specified host'
+)
 INDEX = Policy(
     'os_compute_api:servers:migrations:index', MANAGER_OR_ADMIN, 'List the running live migrations of a server'
 )
 SHOW = Policy('os_compute_api:servers:migrations:show', ADMIN, 'Show a running live migration of a server')
 FORCE = Policy(
-    'os_compute_api:servers:migrations:force_complete', MANAGER_OR_ADMIN, 'Let a live migration complete at once'
+    'os_compute_api:servers:migrations:force_complete', MANAGER_OR_ADMIN, 'Force a live migration to complete'
 )
 ABORT = Policy('os_compute_api:servers:migrations:delete', MANAGER_OR_ADMIN, 'Abort a live migration')
 
@@ -58,7 +60,7 @@ class ServerLiveMigration(ServerController):
         behaviour={'host_is_checked': added(HOST_IS_CHECKED, True), 'checks_follow_the_answer': added('2.34', True)},
     )
     def live_migrate(self, req: Request, server: Server, body: Any) -> None:
-        """Migrate a server to another host while it runs."""
+        """Live-migrate a server to another host."""
         wanted = body['os-migrateLive']
         host = wanted.get('host')
         req.check(LIVE_TO if host else LIVE, target_of(server))
@@ -110,7 +112,7 @@ class ServerMigrations(ServerController):
     @any_action('force_complete', policy=FORCE, takes=NOTHING, errors=(403, 409))
     @api_version('2.22')
     def force_complete(self, req: Request, server: Server, id: str, body: Any) -> None:
-        """Let a live migration complete at once."""
+        """Force a live migration to complete."""
         check_migrating(server, 'force_complete')
         move = self.cloud.live_migrations.find(server, number(id, NotFound()))
         self.cloud.live_migrations.force_complete(req.context, server, move)
@@ -122,7 +124,7 @@ def check_migrating(server: Server, what: str) -> None:
 
 
 def number(text: str, missing: NotFound) -> int:
-    """The integer id in a path; *missing* when it is none."""
+    """The integer ID in a path; raises *missing* for anything else."""
     if not text.isdecimal() or len(text) > MOST_DIGITS:
         raise missing
     return int(text)

@@ -1,4 +1,4 @@
-"""POST /servers/{id}/action: locks against changes."""
+"""POST /servers/{id}/action: locking and unlocking."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the machine of a server answers at once: its console output, its password, its diagnostics."""
+"""Immediate queries and changes of a server's virtual machine: console output, password, diagnostics."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from computeapi.web.controller import api_version, operation
 from computeapi.web.request import Request
 from computeapi.web.schemas import array, closed, lone, whole
 
-CONSOLE_OUTPUT = Policy('os_compute_api:os-console-output', MEMBER_OR_ADMIN, "Read a server's serial console")
+CONSOLE_OUTPUT = Policy('os_compute_api:os-console-output', MEMBER_OR_ADMIN, 'Show the console output of a server')
 PASSWORD = Policy('os_compute_api:os-admin-password', MEMBER_OR_ADMIN, "Change a server's administrator password")
 
 LENGTH = {'type': ['integer', 'string', 'null'], 'pattern': '^-?[0-9]+$', 'minimum': -1, 'maxLength': DIGITS}
@@ -32,22 +32,22 @@ class ServerMachines(ServerController):
         errors=(409, 501),
     )
     def console_output(self, req: Request, server: Server, body: Any) -> dict[str, str]:
-        """Read what a server wrote to its serial console."""
+        """Show the output of a server to its serial console."""
         length = body['os-getConsoleOutput'].get('length')
         lines = None if length is None or int(length) == -1 else int(length)
         return {'output': self.cloud.machines.console_output(server, lines)}
 
     @action('changePassword', policy=PASSWORD, takes=NEW_PASSWORD, errors=(409, 501))
     def change_password(self, req: Request, server: Server, body: Any) -> None:
-        """Change the password of a server's administrator."""
+        """Change the administrator password of a server."""
         self.cloud.machines.change_password(req.context, server, body['changePassword']['adminPass'])
 
 
 # ------------------------------------------------------------------ passwords
 
-SHOW_PASSWORD = Policy('os_compute_api:os-server-password:show', READER_OR_ADMIN, "Read a server's encrypted password")
+SHOW_PASSWORD = Policy('os_compute_api:os-server-password:show', READER_OR_ADMIN, "Show a server's encrypted password")
 CLEAR_PASSWORD = Policy(
-    'os_compute_api:os-server-password:clear', MEMBER_OR_ADMIN, "Forget a server's encrypted password"
+    'os_compute_api:os-server-password:clear', MEMBER_OR_ADMIN, "Clear a server's encrypted password"
 )
 
 
@@ -58,22 +58,22 @@ class ServerPassword(ServerController):
 
     @operation('GET', policy=SHOW_PASSWORD, response={'password': STRING})
     def index(self, req: Request, server: Server) -> dict[str, Any]:
-        """Read the encrypted password; empty where there is none."""
+        """Show the encrypted password; empty if there is none."""
         return {'password': server.password or ''}
 
     @operation('DELETE', policy=CLEAR_PASSWORD, status=204)
     def clear(self, req: Request, server: Server) -> None:
-        """Forget the encrypted password."""
+        """Clear the encrypted password."""
         self.cloud.servers.update(req.context, server, password=None)
 
 
 # ------------------------------------------------------------------ diagnostics
 
-DIAGNOSE = Policy('os_compute_api:os-server-diagnostics', ADMIN, 'See what the machine of a server is doing')
+DIAGNOSE = Policy('os_compute_api:os-server-diagnostics', ADMIN, 'Show the diagnostics of a server')
 
 ONE_FORMAT = '2.48'
 
-# ------------------------------------------------------------------ the format of all drivers
+# ------------------------------------------------------------------ the driver-independent format
 
 
 def fact(name: str, schema: Any = NULLABLE_STRING) -> Field:
@@ -81,7 +81,7 @@ def fact(name: str, schema: Any = NULLABLE_STRING) -> Field:
 
 
 def parts(name: str, properties: dict[str, Any]) -> Field:
-    """A list with one object for each part of the machine; what its driver does not know is null."""
+    """A list with one object for each part of the machine; values unknown to the driver are null."""
     return Field(
         array(whole(properties)),
         lambda diagnosis: [{key: part.get(key) for key in properties} for part in numbered(diagnosis.facts.get(name))],
@@ -119,7 +119,7 @@ DIAGNOSTICS = View(
     }
 )
 
-# ------------------------------------------------------------------ the format of one driver
+# ------------------------------------------------------------------ the driver-specific format
 
 COUNTERS = {
     'read_bytes': 'read',
@@ -156,10 +156,10 @@ class ServerDiagnostics(ServerController):
 
     @operation('GET', policy=DIAGNOSE, response=changed({'2.1': OBJECT, ONE_FORMAT: DIAGNOSTICS}), errors=(409, 501))
     def index(self, req: Request, server: Server) -> dict[str, Any]:
-        """Show what the machine of a server is doing, in the words of its driver."""
+        """Show the diagnostics of a server, in the format of its driver."""
         return flat(self.cloud.machines.diagnose(server))
 
     @api_version(ONE_FORMAT)
     def index(self, req: Request, server: Server) -> dict[str, Any]:
-        """Show what the machine of a server is doing."""
+        """Show the diagnostics of a server."""
         return DIAGNOSTICS.render(req, self.cloud.machines.diagnose(server))

@@ -1,4 +1,4 @@
-"""/servers/{server_id}/metadata: what owners note about a server."""
+"""/servers/{server_id}/metadata: key-value pairs that owners assign to a server."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ UPDATE_ALL = Policy('os_compute_api:server-metadata:update_all', MEMBER_OR_ADMIN
 UPDATE = Policy('os_compute_api:server-metadata:update', MEMBER_OR_ADMIN, 'Set a metadata item of a server')
 DELETE = Policy('os_compute_api:server-metadata:delete', MEMBER_OR_ADMIN, 'Delete a metadata item of a server')
 
-# ------------------------------------------------------------------ answers
+# ------------------------------------------------------------------ responses
 
 ALL_SHOWN = {'metadata': TEXTS}
 ONE_SHOWN = {'meta': TEXTS}
@@ -36,7 +36,7 @@ class ServerMetadata(ServerController):
 
     @operation('POST', policy=CREATE, body=ITEMS_BODY, response=ALL_SHOWN, errors=(409,))
     def create(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
-        """Create or replace metadata items of a server; others stay."""
+        """Create or replace metadata items of a server; others are kept."""
         return {'metadata': self.cloud.servers.add_metadata(req.context, server, body['metadata'])}
 
     @operation('PUT', policy=UPDATE_ALL, body=ITEMS_BODY, response=ALL_SHOWN, errors=(409,))

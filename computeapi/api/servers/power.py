@@ -1,4 +1,4 @@
-"""POST /servers/{id}/action: whether and how a server runs."""
+"""POST /servers/{id}/action: power operations."""
 
 from typing import Any
 
@@ -50,18 +50,18 @@ class ServerPower(ServerController):
 
     @action('reboot', policy=REBOOT, takes=lone('type', REBOOT_TYPE), errors=(409,))
     def reboot(self, req: Request, server: Server, body: Any) -> None:
-        """Reboot a server: SOFT lets it shut down, HARD does not."""
+        """Reboot a server: SOFT lets its guest shut down, HARD does not."""
         hard = body['reboot']['type'].upper() == 'HARD'
         self.begin(req, server, power.HARD_REBOOT if hard else power.SOFT_REBOOT)
 
     @action('pause', policy=PAUSE, errors=(409, 501))
     def pause(self, req: Request, server: Server, body: Any) -> None:
-        """Pause a server: it stays in memory and does nothing."""
+        """Pause a server: it stays in memory, but does not run."""
         self.begin(req, server, power.PAUSE)
 
     @action('unpause', policy=UNPAUSE, errors=(409, 501))
     def unpause(self, req: Request, server: Server, body: Any) -> None:
-        """Let a paused server go on."""
+        """Unpause a server."""
         self.begin(req, server, power.UNPAUSE)
 
     @action('suspend', policy=SUSPEND, errors=(403, 409, 501))

@@ -1,4 +1,4 @@
-"""How the fields of a server are read from its record. Readers only read: no look-ups, no clock."""
+"""Readers of the fields of a server, which compute them from its record alone: no queries, no clock."""
 
 import functools
 import hashlib
@@ -14,11 +14,13 @@ from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Policy, Reader, abse
 from computeapi.web.request import Request
 
 EXTRA_SPECS = Policy(
-    'os_compute_api:servers:show:flavor-extra-specs', READER_OR_ADMIN, "See the extra specs of a server's flavor"
+    'os_compute_api:servers:show:flavor-extra-specs', READER_OR_ADMIN, "Show the extra specs of a server's flavor"
 )
-HOST_STATUS = Policy('os_compute_api:servers:show:host_status', ADMIN, "See the status of a server's host")
+HOST_STATUS = Policy('os_compute_api:servers:show:host_status', ADMIN, "Show the status of a server's host")
 HOST_UNKNOWN = Policy(
-    'os_compute_api:servers:show:host_status:unknown-only', ADMIN, "See that the status of a server's host is unknown"
+    'os_compute_api:servers:show:host_status:unknown-only',
+    ADMIN,
+    "Show only that the status of a server's host is unknown",
 )
 
 WITH_PROGRESS = frozenset({'ACTIVE', 'BUILD', 'REBUILD', 'RESIZE', 'VERIFY_RESIZE', 'MIGRATING'})
@@ -29,7 +31,7 @@ PROPERTIES = frozenset({'architecture', 'auto_disk_config', 'hypervisor_type', '
 
 
 def links(req: Request) -> Reader:
-    """As Request.links, for an id that needs no quoting."""
+    """Like Request.links, for an ID that needs no quoting."""
     here, bookmark = f'{req.endpoint}/servers/', f'{req.bookmark}/servers/'
 
     def read(server: Server) -> list[dict[str, str]]:
@@ -47,7 +49,7 @@ def progress(server: Server) -> Any:
 
 
 def fault(req: Request) -> Reader:
-    """What went wrong; the details of an error of the service's own are for administrators."""
+    """The fault; the details of internal errors are for administrators only."""
     is_admin = req.context.is_admin
 
     def read(server: Server) -> Any:
@@ -72,7 +74,7 @@ def host_id(server: Server) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def host_id_of(project_id: str, host: str | None) -> str:
-    """Tells a project's hosts apart without naming them; a page has the same few again and again."""
+    """Distinguishes a project's hosts without naming them; cached, because a page has the same few hosts repeatedly."""
     if not host:
         return ''
     return hashlib.sha224((project_id + host).encode()).hexdigest()
@@ -86,11 +88,11 @@ def host_status(req: Request) -> Reader:
     return lambda server: server.host_status if server.host_status == 'UNKNOWN' else ABSENT
 
 
-# ------------------------------------------------------------------ what it is made of
+# ------------------------------------------------------------------ configuration
 
 
 def image(req: Request) -> Reader:
-    """A link; empty for a server on a volume."""
+    """A link; empty for a volume-backed server."""
     images = f'{req.bookmark}/images/'
 
     def read(server: Server) -> Any:
@@ -102,7 +104,7 @@ def image(req: Request) -> Reader:
 
 
 def image_with_properties(req: Request) -> Reader:
-    """A link and those properties of the image that mean something to a server; others are the image's own."""
+    """A link, with those properties of the image that are relevant to servers."""
     link = image(req)
 
     def read(server: Server) -> Any:
@@ -157,7 +159,7 @@ def volumes(server: Server) -> list[dict[str, Any]]:
     ]
 
 
-# ------------------------------------------------------------------ how it is reached
+# ------------------------------------------------------------------ addresses
 
 
 def interfaces(server: Server) -> Iterator[tuple[str, dict[str, Any], str, dict[str, Any]]]:
@@ -171,7 +173,7 @@ def interfaces(server: Server) -> Iterator[tuple[str, dict[str, Any], str, dict[
 
 
 def plain_addresses(server: Server) -> dict[str, list[dict[str, Any]]]:
-    """By network, the addresses."""
+    """The addresses, by network."""
     found: dict[str, list[dict[str, Any]]] = {}
     for network, _, _, address in interfaces(server):
         found.setdefault(network, []).append(address)
@@ -179,7 +181,7 @@ def plain_addresses(server: Server) -> dict[str, list[dict[str, Any]]]:
 
 
 def addresses(server: Server) -> dict[str, list[dict[str, Any]]]:
-    """By network, the addresses, the interfaces that have them, and whether they are fixed or floating."""
+    """The addresses by network, with their MAC addresses, and whether they are fixed or floating."""
     found: dict[str, list[dict[str, Any]]] = {}
     for network, interface, kind, address in interfaces(server):
         address['OS-EXT-IPS:type'] = kind
@@ -189,6 +191,6 @@ def addresses(server: Server) -> dict[str, list[dict[str, Any]]]:
 
 
 def security_groups(server: Server) -> Any:
-    """Each once; a server without any has no such field."""
+    """Without duplicates; the field is omitted if there are none."""
     names = {name: None for interface in server.network_info for name in interface['security_groups']}
     return [{'name': name} for name in names] or ABSENT

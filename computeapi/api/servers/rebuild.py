@@ -1,4 +1,4 @@
-"""POST /servers/{id}/action {rebuild}: a server made anew from an image."""
+"""POST /servers/{id}/action {rebuild}: rebuilds a server from an image."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -27,7 +27,7 @@ TRUSTED_CERTS = Policy(
 
 
 def or_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """What is null is taken away from the server."""
+    """null removes the value from the server."""
     return {'oneOf': [schema, {'type': 'null'}]}
 
 
@@ -51,7 +51,7 @@ BODY = closed(
     ['imageRef'],
 )
 KEPT = ('description', 'hostname', 'metadata', 'key_name', 'user_data', 'trusted_image_certificates')
-"""What becomes of the server as it stands in the body, under the same name."""
+"""Columns that are set to the values in the body under the same names."""
 
 
 class ServerRebuild(ServerController):
@@ -67,7 +67,7 @@ class ServerRebuild(ServerController):
         behaviour={'even_on_volume': added('2.93', True)},
     )
     def rebuild(self, req: Request, server: Server, body: Any) -> Reply:
-        """Rebuild a server: the same name and addresses, a new root disk."""
+        """Rebuild a server: it keeps its name and addresses, and gets a new root disk."""
         wanted = body['rebuild']
         if 'trusted_image_certificates' in wanted:
             req.check(TRUSTED_CERTS, target_of(server))
@@ -79,7 +79,7 @@ class ServerRebuild(ServerController):
 
 
 def request_of(req: Request, wanted: Mapping[str, Any]) -> RebuildRequest:
-    """The body in the words of the service."""
+    """The body as a RebuildRequest."""
     return RebuildRequest(
         image_id=wanted['imageRef'],
         changes=changes(wanted),
@@ -91,7 +91,7 @@ def request_of(req: Request, wanted: Mapping[str, Any]) -> RebuildRequest:
 
 
 def changes(wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """What becomes of the server, by column."""
+    """The changes of the server, by column."""
     values = {name: wanted[name] for name in KEPT if name in wanted}
     if 'name' in wanted:
         values['name'] = wanted['name'].strip()

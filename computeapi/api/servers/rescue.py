@@ -1,4 +1,4 @@
-"""POST /servers/{id}/action: rescue, which boots a server from another image with its own disk beside it."""
+"""POST /servers/{id}/action: rescue, which boots a server from another image with its own disk attached."""
 
 from typing import Any
 
@@ -12,8 +12,8 @@ from computeapi.web.contract import MEMBER_OR_ADMIN, Policy
 from computeapi.web.request import Request
 from computeapi.web.schemas import closed
 
-RESCUE = Policy('os_compute_api:os-rescue', MEMBER_OR_ADMIN, 'Boot a server from a rescue image')
-UNRESCUE = Policy('os_compute_api:os-unrescue', MEMBER_OR_ADMIN, 'End the rescue of a server')
+RESCUE = Policy('os_compute_api:os-rescue', MEMBER_OR_ADMIN, 'Rescue a server')
+UNRESCUE = Policy('os_compute_api:os-unrescue', MEMBER_OR_ADMIN, 'Unrescue a server')
 
 RESCUE_FACTS = closed({'adminPass': STRING, 'rescue_image_ref': UUID}) | OR_NULL
 
@@ -31,7 +31,7 @@ class ServerRescue(ServerController):
         behaviour={'even_on_volume': added('2.87', True)},
     )
     def rescue(self, req: Request, server: Server, body: Any) -> dict[str, str]:
-        """Boot a server from a rescue image, with its own disk beside it."""
+        """Rescue a server: it boots from a rescue image, with its own disk attached."""
         wanted = body['rescue'] or {}
         image_id, even_on_volume = wanted.get('rescue_image_ref'), bool(req.behaviour.even_on_volume)
         self.cloud.rescues.rescue(req.context, server, image_id, even_on_volume=even_on_volume)
@@ -39,5 +39,5 @@ class ServerRescue(ServerController):
 
     @action('unrescue', policy=UNRESCUE, errors=(409, 501))
     def unrescue(self, req: Request, server: Server, body: Any) -> None:
-        """End the rescue of a server: it boots from its own disk again."""
+        """Unrescue a server: it boots from its own disk again."""
         self.begin(req, server, rescue.UNRESCUE)

@@ -1,4 +1,4 @@
-"""POST /servers/{id}/action {os-resetState}: the state of a server set by hand."""
+"""POST /servers/{id}/action {os-resetState}: sets the state of a server manually."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from computeapi.web.contract import ADMIN, Policy
 from computeapi.web.request import Request
 from computeapi.web.schemas import lone, one_of
 
-RESET_STATE = Policy('os_compute_api:os-admin-actions:reset_state', ADMIN, 'Set the state of a server by hand')
+RESET_STATE = Policy('os_compute_api:os-admin-actions:reset_state', ADMIN, 'Reset the state of a server')
 
 STATE = one_of(VMState.ACTIVE.value, VMState.ERROR.value)
 
@@ -19,5 +19,5 @@ class ServerReset(ServerController):
 
     @action('os-resetState', policy=RESET_STATE, takes=lone('state', STATE))
     def reset_state(self, req: Request, server: Server, body: Any) -> None:
-        """Set the state of a server by hand."""
+        """Reset the state of a server."""
         self.cloud.resets.reset(req.context, server, VMState(body['os-resetState']['state']))

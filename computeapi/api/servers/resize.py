@@ -1,4 +1,4 @@
-"""POST /servers/{id}/action: resize and cold migration, confirmed or reverted."""
+"""POST /servers/{id}/action: resize and cold migration, with confirmation and reversion."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ CROSS_CELL = Policy('compute:servers:resize:cross_cell', NOBODY, 'Resize or migr
 CONFIRM = Policy('os_compute_api:servers:confirm_resize', MEMBER_OR_ADMIN, 'Confirm the resize of a server')
 REVERT = Policy('os_compute_api:servers:revert_resize', MEMBER_OR_ADMIN, 'Revert the resize of a server')
 MIGRATE = Policy('os_compute_api:os-migrate-server:migrate', MANAGER_OR_ADMIN, 'Migrate a server to another host')
-MIGRATE_TO = Policy('os_compute_api:os-migrate-server:migrate:host', ADMIN, 'Migrate a server to a named host')
+MIGRATE_TO = Policy('os_compute_api:os-migrate-server:migrate:host', ADMIN, 'Migrate a server to a specified host')
 
 # ------------------------------------------------------------------ requests
 

@@ -1,4 +1,4 @@
-"""Schema leaves that requests about servers share."""
+"""Common schemas of requests about servers."""
 
 from computeapi.api.types import HOST, NULLABLE_STRING
 from computeapi.compute.servers.lookup import MOST_TAGS

@@ -1,4 +1,4 @@
-"""/servers/{server_id}/os-security-groups, and the actions that change what may reach a server."""
+"""/servers/{server_id}/os-security-groups, and the actions that change the security groups of a server."""
 
 from typing import Any
 
@@ -11,9 +11,11 @@ from computeapi.web.request import Request
 from computeapi.web.schemas import array, lone
 
 LIST = Policy('os_compute_api:os-security-groups:list', READER_OR_ADMIN, 'List the security groups of a server')
-ADD = Policy('os_compute_api:os-security-groups:add', MEMBER_OR_ADMIN, 'Put a server into a security group')
-REMOVE = Policy('os_compute_api:os-security-groups:remove', MEMBER_OR_ADMIN, 'Take a server out of a security group')
-INJECT = Policy('os_compute_api:os-admin-actions:inject_network_info', ADMIN, 'Read again how a server is connected')
+ADD = Policy('os_compute_api:os-security-groups:add', MEMBER_OR_ADMIN, 'Add a server to a security group')
+REMOVE = Policy('os_compute_api:os-security-groups:remove', MEMBER_OR_ADMIN, 'Remove a server from a security group')
+INJECT = Policy(
+    'os_compute_api:os-admin-actions:inject_network_info', ADMIN, 'Refresh the network information of a server'
+)
 
 NAMED = lone('name', {'type': 'string', 'minLength': 1})
 
@@ -31,15 +33,15 @@ class ServerSecurityGroups(ServerController):
 
     @action('addSecurityGroup', policy=ADD, takes=NAMED, errors=(409,))
     def add(self, req: Request, server: Server, body: Any) -> None:
-        """Put a server into a security group."""
+        """Add a server to a security group."""
         self.cloud.server_security_groups.add(req.context, server, body['addSecurityGroup']['name'])
 
     @action('removeSecurityGroup', policy=REMOVE, takes=NAMED, errors=(409,))
     def remove(self, req: Request, server: Server, body: Any) -> None:
-        """Take a server out of a security group."""
+        """Remove a server from a security group."""
         self.cloud.server_security_groups.remove(req.context, server, body['removeSecurityGroup']['name'])
 
     @action('injectNetworkInfo', policy=INJECT, errors=(409,))
     def inject(self, req: Request, server: Server, body: Any) -> None:
-        """Read again how a server is connected."""
+        """Refresh the network information of a server."""
         self.cloud.addresses.refresh(req.context, [server.uuid])

@@ -1,4 +1,4 @@
-"""/servers/{server_id}/shares: file systems that servers share."""
+"""/servers/{server_id}/shares: shared file systems attached to a server."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ class ServerShares(ServerController):
     versions = Bounds(SINCE)
 
     def find(self, req: Request, identifier: str) -> Server:
-        """A server of any project: here the policies, which are asked about it, tell who may do what."""
+        """A server of any project: here the policies alone, with the server as their target, control access."""
         return self.cloud.servers.get(req.context, identifier, any_project=True, by_cell=True)
 
     @operation('GET', policy=INDEX, query=NO_QUERY, response={'shares': array(LISTED)})
@@ -60,7 +60,7 @@ class ServerShares(ServerController):
 
     @operation('POST', policy=CREATE, body=CREATE_BODY, status=201, response={'share': SHARE}, errors=(409,))
     def create(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
-        """Attach a share to a server that is stopped."""
+        """Attach a share to a stopped server."""
         share = self.cloud.server_shares.attach(req.context, server, **body['share'])
         return {'share': SHARE.render(req, share)}
 
@@ -71,5 +71,5 @@ class ServerShares(ServerController):
 
     @operation('DELETE', '/{id}', policy=DELETE, errors=(409,))
     def delete(self, req: Request, server: Server, id: str) -> None:
-        """Detach a share from a server that is stopped."""
+        """Detach a share from a stopped server."""
         self.cloud.server_shares.detach(req.context, server, id)

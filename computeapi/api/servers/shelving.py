@@ -13,8 +13,8 @@ from computeapi.web.schemas import closed
 
 SHELVE = Policy('os_compute_api:os-shelve:shelve', MEMBER_OR_ADMIN, 'Shelve a server')
 UNSHELVE = Policy('os_compute_api:os-shelve:unshelve', MEMBER_OR_ADMIN, 'Unshelve a server')
-UNSHELVE_TO_HOST = Policy('os_compute_api:os-shelve:unshelve_to_host', ADMIN, 'Unshelve a server to a host')
-OFFLOAD = Policy('os_compute_api:os-shelve:shelve_offload', ADMIN, 'Take a shelved server from its host')
+UNSHELVE_TO_HOST = Policy('os_compute_api:os-shelve:unshelve_to_host', ADMIN, 'Unshelve a server to a specified host')
+OFFLOAD = Policy('os_compute_api:os-shelve:shelve_offload', ADMIN, 'Offload a shelved server from its host')
 
 ZONES, HOSTS = '2.77', '2.91'
 
@@ -37,7 +37,7 @@ class ServerShelving(ServerController):
 
     @action('shelveOffload', policy=OFFLOAD, errors=(409,))
     def offload(self, req: Request, server: Server, body: Any) -> None:
-        """Take a shelved server from its host."""
+        """Offload a shelved server from its host."""
         self.begin(req, server, shelving.OFFLOAD)
 
     @action(
@@ -49,7 +49,7 @@ class ServerShelving(ServerController):
         behaviour={'zones': added(ZONES, True)},
     )
     def unshelve(self, req: Request, server: Server, body: Any) -> None:
-        """Let a shelved server run again."""
+        """Unshelve a server."""
         wanted = (body['unshelve'] or {}) if req.behaviour.zones else {}
         if 'host' in wanted:
             req.check(UNSHELVE_TO_HOST, target_of(server))

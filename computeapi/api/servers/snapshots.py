@@ -1,4 +1,4 @@
-"""POST /servers/{id}/action: making images of a server, once or as one of its backups."""
+"""POST /servers/{id}/action: creates images of a server, as snapshots or rotated backups."""
 
 from typing import Any
 
@@ -13,16 +13,18 @@ from computeapi.web.controller import api_version
 from computeapi.web.request import Reply, Request, target_of
 from computeapi.web.schemas import closed, lone
 
-CREATE_IMAGE = Policy('os_compute_api:servers:create_image', MEMBER_OR_ADMIN, 'Make an image of a server')
+CREATE_IMAGE = Policy('os_compute_api:servers:create_image', MEMBER_OR_ADMIN, 'Create an image of a server')
 CREATE_VOLUME_IMAGE = Policy(
-    'os_compute_api:servers:create_image:allow_volume_backed', MEMBER_OR_ADMIN, 'Make an image of a server on volumes'
+    'os_compute_api:servers:create_image:allow_volume_backed',
+    MEMBER_OR_ADMIN,
+    'Create an image of a volume-backed server',
 )
 CREATE_BACKUP = Policy('os_compute_api:os-create-backup', MEMBER_OR_ADMIN, 'Back up a server')
 
-# ------------------------------------------------------------------ requests and answers
+# ------------------------------------------------------------------ requests and responses
 
 ID_IN_BODY = '2.45'
-# Unlike other names, this one never had spaces around it on /v2.
+# Unlike other names, this one could never have leading or trailing spaces on /v2.
 IMAGE = closed({'name': resolve(NAME, MIN), 'metadata': METADATA}, ['name'])
 BACKUP = closed(
     {'name': NAME, 'backup_type': STRING, 'rotation': UNBOUNDED, 'metadata': METADATA},
@@ -43,25 +45,25 @@ class ServerImages(ServerController):
 
     @action('createImage', policy=CREATE_IMAGE, also=(CREATE_VOLUME_IMAGE,), takes=IMAGE, **FACTS)
     def create_image(self, req: Request, server: Server, body: Any) -> Reply:
-        """Make an image of a server, and answer with its location."""
+        """Create an image of a server, and return its location."""
         prefix = image_address(self.cloud, req.context) or req.host_url + '/image'
         return located(prefix, self.make_image(req, server, body['createImage']))
 
     @api_version(ID_IN_BODY)
     def create_image(self, req: Request, server: Server, body: Any) -> dict[str, str]:
-        """Make an image of a server, and answer with its id."""
+        """Create an image of a server, and return its ID."""
         return {'image_id': self.make_image(req, server, body['createImage'])}
 
     @action('createBackup', policy=CREATE_BACKUP, takes=BACKUP, **FACTS)
     def create_backup(self, req: Request, server: Server, body: Any) -> Reply:
-        """Make an image of a server, delete the oldest of this type, and answer with the location of the new one."""
+        """Create an image of a server, delete the oldest of this type, and return the location of the new one."""
         image_id = self.make_backup(req, server, body['createBackup'])
-        # Without a rotation the image will not stay, and is nowhere.
+        # With a rotation of 0 the image is deleted again, so it has no location.
         return located(req.endpoint, image_id) if int(body['createBackup']['rotation']) else Reply()
 
     @api_version(ID_IN_BODY)
     def create_backup(self, req: Request, server: Server, body: Any) -> dict[str, str]:
-        """Make an image of a server, delete the oldest of this type, and answer with the id of the new one."""
+        """Create an image of a server, delete the oldest of this type, and return the ID of the new one."""
         return {'image_id': self.make_backup(req, server, body['createBackup'])}
 
     def make_image(self, req: Request, server: Server, wanted: Any) -> str:
@@ -75,7 +77,7 @@ class ServerImages(ServerController):
         return self.cloud.snapshots.create_backup(req.context, server, name, kind, rotation, metadata)
 
     def metadata(self, req: Request, wanted: Any) -> dict[str, str]:
-        """What is to be noted about the image."""
+        """The metadata of the new image."""
         metadata: dict[str, str] = wanted.get('metadata', {})
         if req.behaviour.quota_on_metadata:
             self.cloud.snapshots.check_metadata(req.context, metadata)

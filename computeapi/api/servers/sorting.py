@@ -1,4 +1,4 @@
-"""The order of server lists: what clients may sort by, at which version, and what they mean by it."""
+"""The order of server lists: the sort keys, at which version they are valid, and what they mean."""
 
 import itertools
 
@@ -13,7 +13,7 @@ KEYS = [
     'key_name', 'launch_index', 'launched_at', 'locked_by', 'node', 'power_state', 'progress', 'project_id',
     'ramdisk_id', 'root_device_name', 'task_state', 'terminated_at', 'updated_at', 'user_id', 'uuid', 'vm_state',
 ]  # fmt: skip
-# What stood in the record of a server once, and could be named until 2.74; nothing is sorted by it.
+# Former attributes of servers that are accepted as sort keys until 2.74, and ignored.
 IGNORED = frozenset(
     {
         'architecture', 'cell_name', 'cleaned', 'default_ephemeral_device', 'default_swap_device', 'deleted',
@@ -28,7 +28,7 @@ SORT_KEY = changed(
     }
 )
 BY_LOCK = {'sorted_by_lock': added('2.73', True)}
-# The columns that keys mean, where they are called otherwise. Flavors are told apart by their size.
+# The columns for keys with other names. Flavors are sorted by their memory.
 COLUMNS = {
     'auto_disk_config': 'disk_config',
     'display_description': 'description',
@@ -43,7 +43,7 @@ NEWEST_FIRST = (('created_at', True), ('id', True))
 
 
 def order(req: Request) -> list[tuple[str, bool]]:
-    """What the request sorts by, as (column, descending); the newest first if it does not say."""
+    """The requested order, as (column, descending); newest first by default."""
     keys = [key.strip() for key in req.query.get('sort_key', ['created_at'])]
     directions = [direction.strip() for direction in req.query.get('sort_dir', ['desc'])]
     for key in keys:
@@ -58,7 +58,7 @@ def order(req: Request) -> list[tuple[str, bool]]:
 
 
 def check(req: Request, key: str) -> None:
-    # On /v2 no schema has looked at it.
+    # On /v2 no schema has validated it.
     if key not in KEYS and key not in IGNORED and key != 'locked':
         raise Invalid(f'Invalid sort key: {key[:64]}')
     if key in FOR_ADMINISTRATORS and not req.context.is_admin:
@@ -66,10 +66,10 @@ def check(req: Request, key: str) -> None:
 
 
 def columns(pairs: list[tuple[str, str | None]]) -> list[tuple[str, bool]]:
-    """The columns of keys with directions. A key that is given twice counts where it first stands.
+    """The columns of keys with directions. The first occurrence of a repeated key counts.
 
-    Of the keys without a direction the first one ascends and the others go the way of the first of all; clients
-    that page through a list have come to rely on it.
+    Of the keys without a direction, the first one is ascending, and the others take the first direction given; clients
+    that page through lists have come to rely on this.
     """
     given = [direction for _, direction in pairs if direction]
     others = itertools.chain(['asc'], itertools.repeat(given[0] if given else 'asc'))

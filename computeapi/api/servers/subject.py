@@ -1,4 +1,4 @@
-"""What the controllers of servers share: the server that the path names, and how its changes begin."""
+"""The base class of the controllers of servers: finds the server in the path, and starts its changes."""
 
 import functools
 
@@ -9,14 +9,14 @@ from computeapi.web.controller import action as any_action
 from computeapi.web.request import Request
 
 action = functools.partial(any_action, path='/{server_id}/action', takes={})
-"""An action on a server: POST /servers/{server_id}/action. It takes anything where it does not say what."""
+"""An action on a server: POST /servers/{server_id}/action. Without a schema it accepts anything."""
 
 
 class ServerController(ComputeController):
     """Operations on one server. `server` is found before the policy is asked, and handed to the handler.
 
-    needs: what is loaded beside the row, besides what the view needs that the operation answers with.
-    by_cell: whether the server is found by its cell, so that one that there never was is refused in other words.
+    needs: what is loaded with the server in addition to the needs of the view in the response.
+    by_cell: whether the server is looked up by its cell, which changes the error for a server that never existed.
     """
 
     path = '/servers'
@@ -36,5 +36,5 @@ class ServerController(ComputeController):
         )
 
     def begin(self, req: Request, server: rows.Server, transition: Transition) -> None:
-        """Let the server go through *transition*."""
+        """Start *transition* on the server."""
         self.cloud.changes.begin(req.context, server, transition)

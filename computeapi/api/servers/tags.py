@@ -1,4 +1,4 @@
-"""/servers/{server_id}/tags: labels of a server."""
+"""/servers/{server_id}/tags: tags of a server."""
 
 from typing import Any
 from urllib.parse import quote
@@ -16,7 +16,7 @@ from computeapi.web.schemas import array, lone, query
 from computeapi.web.validation import STRICT
 
 INDEX = Policy('os_compute_api:os-server-tags:index', READER_OR_ADMIN, 'List the tags of a server')
-SHOW = Policy('os_compute_api:os-server-tags:show', READER_OR_ADMIN, 'See whether a server has a tag')
+SHOW = Policy('os_compute_api:os-server-tags:show', READER_OR_ADMIN, 'Check whether a server has a tag')
 UPDATE_ALL = Policy('os_compute_api:os-server-tags:update_all', MEMBER_OR_ADMIN, 'Replace the tags of a server')
 UPDATE = Policy('os_compute_api:os-server-tags:update', MEMBER_OR_ADMIN, 'Add a tag to a server')
 DELETE_ALL = Policy('os_compute_api:os-server-tags:delete_all', MEMBER_OR_ADMIN, 'Delete the tags of a server')
@@ -37,7 +37,7 @@ class ServerTags(ServerController):
     needs = (rows.TAGS,)
 
     def find(self, req: Request, identifier: str) -> Server:
-        """A server of any project: here the policies, which are asked about it, tell who may do what."""
+        """A server of any project: here the policies alone, with the server as their target, control access."""
         return self.cloud.servers.get(req.context, identifier, needs=self.needs, any_project=True, by_cell=True)
 
     @operation('GET', policy=INDEX, query=ANY_QUERY, response=SHOWN)
@@ -57,7 +57,7 @@ class ServerTags(ServerController):
 
     @operation('GET', '/{id}', policy=SHOW, query=ANY_QUERY, status=204)
     def show(self, req: Request, server: Server, id: str) -> None:
-        """See whether a server has a tag."""
+        """Check whether a server has a tag."""
         if id not in server.tags:
             raise NotFound(f"Server {server.uuid} has no tag '{id}'")
 

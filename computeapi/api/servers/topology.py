@@ -1,4 +1,4 @@
-"""/servers/{server_id}/topology: the NUMA nodes that a server sees."""
+"""/servers/{server_id}/topology: the NUMA topology of a server."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from computeapi.web.request import Request
 from computeapi.web.schemas import array
 
 INDEX = Policy('compute:server:topology:index', READER_OR_ADMIN, 'Show the NUMA topology of a server')
-HOST = Policy('compute:server:topology:host:index', ADMIN, 'See which parts of its host a server uses')
+HOST = Policy('compute:server:topology:host:index', ADMIN, 'Show which resources of its host a server uses')
 
 INTEGERS = array(INTEGER)
 

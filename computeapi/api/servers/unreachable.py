@@ -1,4 +1,4 @@
-"""A server whose cell is down, as clients see it: SUMMARY, DETAIL and SHOW as in the module `view`."""
+"""Views of a server whose cell is down: SUMMARY, DETAIL and SHOW, as in the module `view`."""
 
 from computeapi.api.servers import readers
 from computeapi.api.servers.view import IMAGE, LINKED, SHORT

@@ -1,7 +1,7 @@
-"""A server as clients see it, at every version.
+"""Views of a server, at every version.
 
-SUMMARY (lists), DETAIL (lists with details), SHOW, and what an update (UPDATE) and a rebuild (REBUILD)
-answer: less than the others until 2.75, as much as SHOW from there on.
+SUMMARY (lists), DETAIL (lists with details), SHOW, and the responses to an update (UPDATE) and a rebuild (REBUILD):
+less than the others until 2.75, as much as SHOW from there on.
 """
 
 from typing import Any
@@ -25,9 +25,11 @@ from computeapi.versions import COMPUTE, Versioned, added, changed
 from computeapi.web.contract import ADMIN, Field, Policy, View, absent, attr
 from computeapi.web.schemas import array, closed, whole
 
-EXTENDED = Policy('os_compute_api:os-extended-server-attributes', ADMIN, 'See where a server runs and how it was made')
+EXTENDED = Policy(
+    'os_compute_api:os-extended-server-attributes', ADMIN, 'Show where a server runs and how it was created'
+)
 READER_POLICIES = (readers.EXTRA_SPECS, readers.HOST_STATUS, readers.HOST_UNKNOWN)
-"""The rules that readers ask by themselves: for the `also` of every operation that answers with a server."""
+"""The policies that readers check themselves: for `also` of every operation whose response contains a server."""
 
 # ------------------------------------------------------------------ schemas
 
@@ -68,7 +70,7 @@ def objects(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def or_empty(name: str) -> Field:
-    """Text that is empty where there is none."""
+    """Text that is empty if there is no value."""
     get = attr(name)
     return Field(STRING, lambda server: get(server) or '')
 
@@ -78,7 +80,7 @@ def administered(schema: Any, get: Any, needs: tuple[str, ...] = ()) -> Field:
 
 
 def since(version: str, field: Any) -> Versioned:
-    """The field with its own steps, but absent before *version*."""
+    """The field with its own version steps, but absent before *version*."""
     if not isinstance(field, Versioned):
         return added(version, field)
     start = COMPUTE.version(version)
@@ -87,7 +89,7 @@ def since(version: str, field: Any) -> Versioned:
 
 
 INSIDES, WHOLE = '2.3', '2.75'
-"""From when on administrators see the insides of a server, and an update and a rebuild answer with all of it."""
+"""The versions from which administrators see internal attributes, and updates and rebuilds return the whole server."""
 
 LINKED = {
     'id': Field(UUID, attr('uuid')),

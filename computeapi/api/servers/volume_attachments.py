@@ -1,4 +1,4 @@
-"""/servers/{id}/os-volume_attachments: the volumes of a server."""
+"""/servers/{id}/os-volume_attachments: the volumes attached to a server."""
 
 from typing import Any
 
@@ -27,10 +27,8 @@ from computeapi.web.schemas import array, closed, lone, query
 INDEX = Policy('os_compute_api:os-volumes-attachments:index', READER_OR_ADMIN, 'List the volumes of a server')
 SHOW = Policy('os_compute_api:os-volumes-attachments:show', READER_OR_ADMIN, 'Show a volume of a server')
 CREATE = Policy('os_compute_api:os-volumes-attachments:create', MEMBER_OR_ADMIN, 'Attach a volume to a server')
-UPDATE = Policy('os_compute_api:os-volumes-attachments:update', MEMBER_OR_ADMIN, 'Change how a volume is attached')
-SWAP = Policy(
-    'os_compute_api:os-volumes-attachments:swap', SERVICE_OR_ADMIN, 'Put another volume in the place of an attached one'
-)
+UPDATE = Policy('os_compute_api:os-volumes-attachments:update', MEMBER_OR_ADMIN, 'Update a volume attachment')
+SWAP = Policy('os_compute_api:os-volumes-attachments:swap', SERVICE_OR_ADMIN, 'Swap an attached volume for another one')
 DELETE = Policy('os_compute_api:os-volumes-attachments:delete', MEMBER_OR_ADMIN, 'Detach a volume from a server')
 
 SHELVED, UPDATABLE, WITHOUT_BODY = '2.20', '2.85', '2.101'
@@ -65,7 +63,7 @@ WINDOW = {'limit': LIMIT, 'offset': LIMIT}
 
 
 def device_or_absent(device: BlockDevice) -> Any:
-    """A disk has no name before it is connected."""
+    """A disk has no device name before it is connected."""
     return device.device_name or ABSENT
 
 
@@ -122,7 +120,7 @@ class VolumeAttachments(ServerController):
         behaviour=ON_SHELVED | {'multiattach': added('2.60', True)},
     )
     def create(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
-        """Attach a volume to a server, and answer how."""
+        """Attach a volume to a server, and return the attachment."""
         device = self.attach(req, server, body['volumeAttachment'], at_once=True)
         return {'volumeAttachment': NEW_ATTACHMENT.render(req, device)}
 
@@ -154,13 +152,13 @@ class VolumeAttachments(ServerController):
         errors=(403, 409, 501),
     )
     def update(self, req: Request, server: Server, id: str, body: Any) -> None:
-        """Put another volume in the place of an attached one, for block storage."""
+        """Swap an attached volume for another one, on behalf of block storage."""
         req.check(SWAP)
         self.cloud.volume_swaps.begin(req.context, server, id, body['volumeAttachment']['volumeId'])
 
     @api_version(UPDATABLE)
     def update(self, req: Request, server: Server, id: str, body: Any) -> None:
-        """Change what becomes of the volume with the server, or, for block storage, put another in its place."""
+        """Change whether a volume is deleted with the server or, on behalf of block storage, swap it."""
         facts = dict(body['volumeAttachment'])
         volume_id = facts.pop('volumeId')
         if volume_id != id:

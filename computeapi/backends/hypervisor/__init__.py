@@ -1,7 +1,7 @@
-"""Hypervisors: what runs servers on a host.
+"""Hypervisors: the drivers that run servers on hosts.
 
-A driver does what one host does; the host is the server's. Every method may be called again after it
-was cut short: what is there already stays, what is gone is no error.
+A driver acts on one host, the server's. Every method is idempotent: it may be called again after it was interrupted,
+keeps what already exists, and does not fail because something is already gone.
 """
 
 import socket
@@ -14,7 +14,7 @@ from computeapi.db.server_shares import AttachedShare
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.errors import Error, NotSupported
 
-# What diagnostics count of a disk and of an interface.
+# The counters of a disk and of an interface in diagnostics.
 DISK_COUNTERS = ('read_bytes', 'read_requests', 'write_bytes', 'write_requests', 'errors_count')
 INTERFACE_COUNTERS = tuple(
     f'{way}_{what}' for way in ('rx', 'tx') for what in ('octets', 'packets', 'drop', 'errors', 'rate')
@@ -22,7 +22,7 @@ INTERFACE_COUNTERS = tuple(
 
 
 class PowerState(IntEnum):
-    """Whether a virtual machine runs, in the numbers that clients read."""
+    """The power state of a virtual machine, in the numbers that the API reports."""
 
     NOSTATE = 0
     RUNNING = 1
@@ -33,7 +33,7 @@ class PowerState(IntEnum):
 
 
 class Capability(Enum):
-    """What some drivers can do and others cannot, in the words that tell a client that it cannot be done."""
+    """A feature that only some drivers have; the value is the wording of the error for drivers without it."""
 
     PAUSE = 'pausing servers'
     SUSPEND = 'suspending servers'
@@ -59,7 +59,7 @@ class Capability(Enum):
     PRESERVE_EPHEMERAL = 'preserving ephemeral partitions'
 
 
-# By the protocol that a console is asked for.
+# By console protocol.
 CONSOLES = {
     'vnc': Capability.VNC_CONSOLE,
     'spice': Capability.SPICE_CONSOLE,
@@ -74,19 +74,19 @@ class HypervisorError(Error):
 
 
 class Unfit(HypervisorError):
-    """What is asked for cannot be done on any host: an image is not what it says it is, for one."""
+    """The request cannot be met on any host, for example because an image is not in the format that it claims."""
 
 
 class HostDown(HypervisorError):
-    """The host is told nothing: what is there stays there for now."""
+    """The host was not contacted; whatever it holds stays there for now."""
 
     text = 'Host {host} is down.'
 
 
 class NotYet(BaseException):
-    """What the driver was told is under way and over in so many seconds: whoever told it tells it again then.
+    """The operation is in progress; the caller must call again after this many seconds.
 
-    No error: nothing is to be taken back because of it.
+    Not an error: nothing must be rolled back because of it.
     """
 
     def __init__(self, seconds: float):
@@ -95,9 +95,9 @@ class NotYet(BaseException):
 
 
 class Outdated(BaseException):
-    """What the driver was told is not done: it has heard since from somebody who has the work on the server now.
+    """The operation was not carried out: the driver has since heard from a newer claim holder of this server's work.
 
-    No error: nothing is to be taken back because of it, for that one goes on.
+    Not an error: nothing must be rolled back because of it, because the newer holder continues the work.
     """
 
 
@@ -119,10 +119,10 @@ class Host:
 
 
 class Console(NamedTuple):
-    """Where a console of a server listens: what a proxy connects to.
+    """The address where a console of a server listens, to which a proxy connects.
 
-    host: a name or an address, or the path of a Unix socket, whose port is 0.
-    internal_access_path: what the proxy must ask for there, if anything.
+    host: a host name, an IP address, or the path of a Unix socket (then the port is 0).
+    internal_access_path: the path that the proxy must request there, if any.
     """
 
     host: str
@@ -132,14 +132,14 @@ class Console(NamedTuple):
 
 
 class BusAddress(NamedTuple):
-    """Where a guest finds a device: pci, scsi, ide or usb, and the place on that bus as a kernel writes it."""
+    """The location of a device in a guest: the bus (pci, scsi, ide or usb) and the kernel's address on it."""
 
     bus: str
     address: str
 
 
 class Operations(Protocol):
-    """What a driver is told to do with a server. What takes long is told again: NotYet. Errors: HypervisorError."""
+    """The operations on a server. Long ones raise NotYet and are called again. Errors: HypervisorError."""
 
     def spawn(
         self,
@@ -148,13 +148,14 @@ class Operations(Protocol):
         config_drive: Mapping[str, bytes] | None = None,
         former_host: str | None = None,
     ) -> None:
-        """Make the server's virtual machine on its host, with its network_info and disks, and run it.
+        """Create the server's virtual machine on its host, with its network_info and disks, and start it.
 
-        config_drive: the documents that it finds on one more disk, by their paths there; none: it has no such disk.
-        former_host: which is down; what the server had on local disks there stays, where its host has them, too."""
+        config_drive: the documents of the config drive, by path; None: no config drive.
+        former_host: a host that is down; the data of the server's local disks there are kept if this host shares them.
+        """
 
     def destroy(self, server: Server) -> None:
-        """Remove the virtual machine and its local disks, where there is one; HostDown if nobody can be told."""
+        """Remove the virtual machine and its local disks, if they exist; HostDown if the host cannot be reached."""
 
     def power_on(self, server: Server) -> None: ...
 
@@ -172,12 +173,12 @@ class Operations(Protocol):
     def resume(self, server: Server) -> None: ...
 
     def rescue(self, server: Server, image_id: str | None) -> None:
-        """Boot from another image, with the server's own disk beside it; None: the image it was made from."""
+        """Boot from another image, with the server's own disk attached as well; None: its original image."""
 
     def unrescue(self, server: Server) -> None: ...
 
     def crash_dump(self, server: Server) -> None:
-        """Send the server the interrupt that makes its kernel write a dump."""
+        """Send the server the interrupt that makes its kernel write a crash dump."""
 
     def set_password(self, server: Server, password: str) -> None: ...
 
@@ -195,124 +196,126 @@ class Operations(Protocol):
     def detach(self, server: Server, device: BlockDevice) -> None: ...
 
     def extend(self, server: Server, device: BlockDevice) -> None:
-        """Let the virtual machine see that a volume has another size."""
+        """Make the new size of a volume visible to the virtual machine."""
 
     def snapshot_volume(self, server: Server, device: BlockDevice, facts: Mapping[str, Any]) -> None:
-        """Write what comes to a new file, which *facts* name, so that the volume's own holds the state of now."""
+        """Write to a new file, named in *facts*, from now on: the volume's own file keeps the current state."""
 
     def delete_volume_snapshot(
         self, server: Server, device: BlockDevice, snapshot_id: str, facts: Mapping[str, Any]
     ) -> None:
-        """Merge the files that *facts* name."""
+        """Merge the files that are named in *facts*."""
 
     def swap(self, server: Server, old: BlockDevice, new: BlockDevice) -> None:
-        """Copy one volume to another while the server runs, and use that one from then on."""
+        """Copy one volume to another while the server runs, then use the new one."""
 
     def mount_share(self, server: Server, share: AttachedShare) -> None:
-        """Mount the share on the server's host, for the guest to find under its tag from the next start on."""
+        """Mount the share on the server's host; the guest finds it under its tag from its next start on."""
 
     def unmount_share(self, server: Server, share: AttachedShare) -> None: ...
 
     def describe(self, server: Server) -> Mapping[str, Any]:
-        """What another host must know of the virtual machine to get ready for it, in values of JSON."""
+        """The description of the virtual machine that another host needs to prepare for it, as JSON values."""
 
     def prepare_migration(self, server: Server, host: str, machine: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Get that host, which is asked, ready to take over the virtual machine, switched off, from `server.host`,
+        """Prepare that host, which executes this call, to take over the powered-off virtual machine from `server.host`,
         which described it.
 
-        What `migrate` must know of it, in values of JSON."""
+        Returns the facts that `migrate` needs, as JSON values."""
 
     def migrate(self, server: Server, host: str, facts: Mapping[str, Any]) -> None:
-        """Copy the virtual machine, switched off, to another host; `server.host`, which is asked, is where it comes
-        from, and *facts* are what the other one said when it was prepared.
+        """Copy the powered-off virtual machine to another host; `server.host`, which executes this call, is the source,
+        and *facts* are what the destination returned when it was prepared.
 
-        It is here too until `destroy`."""
+        The source keeps its copy until `destroy`."""
 
     def check_live_migration(self, server: Server, host: str) -> None:
-        """HypervisorError when the virtual machine could not run on that host."""
+        """HypervisorError if the virtual machine could not run on that host."""
 
     def sees_disks(self, server: Server, host: str, machine: Mapping[str, Any]) -> bool | None:
-        """Whether that host, which is asked, has the disks of the virtual machine on `server.host`, which described it,
-        so that none is to be copied when it moves while it runs; None: there is nothing to be copied."""
+        """Whether that host, which executes this call, shares the disks of the virtual machine on `server.host`, which
+        described it, so that a live migration copies none; None: there are no disks to copy."""
 
     def prepare_live_migration(self, server: Server, host: str, machine: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Get that host, which is asked, ready for the virtual machine, which stays where it is, and was described
-        there; it is told again before each `live_migrate`, which goes on.
+        """Prepare that host, which executes this call, for the virtual machine, which stays where it is and was
+        described there; called again before each further call of `live_migrate`.
 
-        What `live_migrate` must know of it, in values of JSON."""
+        Returns the facts that `live_migrate` needs, as JSON values."""
 
     def live_migrate(self, server: Server, host: str, facts: Mapping[str, Any], wish: str) -> bool:
-        """Move the virtual machine to another host while it runs; whether it moved. It is on one of both at any time.
+        """Move the running virtual machine to another host; returns whether it moved. It is on one of the two at any
+        time.
 
-        facts: what the other host said when it was prepared.
-        wish: what its owner wants at this moment: 'cancelling' stops the move, 'forcing' makes it end at once. A driver
-        that takes long says NotYet, and hears with the next call what is wanted then."""
+        facts: what the destination returned when it was prepared.
+        wish: the owner's current request: 'cancelling' aborts the move, 'forcing' completes it at once. A driver that
+        takes long raises NotYet, and is given the then current wish with the next call."""
 
 
 class Hypervisor(Operations, Protocol):
-    """A driver: what it is told to do, and what it answers at once."""
+    """A driver: its operations and its immediate queries."""
 
     def capabilities_of(self, host: str | None) -> frozenset[Capability]:
-        """What it can do on that host of what not all drivers can; None: on some host."""
+        """The optional capabilities that it has on that host; None: on at least one host."""
 
     def during(self, passed: Callable[[str], float], token: int = 0, task: int = 0) -> 'Hypervisor':
-        """The driver for one piece of work, which can wait: NotYet. It has no time for others, and does it at once.
+        """The driver for one piece of work that can wait, so that it may raise NotYet. The driver itself cannot wait.
 
-        passed: how many seconds ago this work came to a step first, which the driver gives a name.
-        token: grows with each claim on the work of a server. Who comes with a lower one than the driver has seen for
-        that server was taken for dead: Outdated, and nothing is done. 0: whoever does not work on a claim.
-        task: tells this piece of work from others, and stays when it is told again.
+        passed: returns how many seconds ago this work first reached a step, which the driver names.
+        token: the fencing token; it grows with each claim on the work of a server. A caller whose token is lower than
+        one that the driver has seen for that server was taken for dead: Outdated is raised and nothing is done. 0: not
+        under a claim.
+        task: identifies this piece of work, and stays the same when it is called again.
         """
 
     def hosts(self) -> Sequence[Host]:
         """The hosts that this process drives."""
 
     def upkeep(self) -> None:
-        """Do what is to be done on them now and then, whatever becomes of servers."""
+        """Periodic maintenance of the hosts that does not depend on any server's operations."""
 
     def connector(self, host: str) -> Mapping[str, Any]:
-        """What a host says about itself to block storage, which lets it reach volumes then: its name as `host`, its
-        `ip`, the `initiator` that it is for iSCSI, whether it has several paths (`multipath`)."""
+        """The connector properties of a host, with which block storage grants it access to volumes: its name as `host`,
+        its `ip`, its iSCSI `initiator`, whether it uses several paths (`multipath`)."""
 
     def machines(self) -> Iterable[tuple[str, str]]:
-        """The virtual machines on these hosts: the server of each, by its UUID, and the host."""
+        """The virtual machines on these hosts: pairs of server UUID and host."""
 
     def switch_host(self, host: str, on: bool) -> None:
-        """Switch a host on, or off with all that runs there; nothing runs by itself when it is on again."""
+        """Power a host on, or off with everything that runs there; power-on does not restart guests."""
 
     def guest_at(self, address: str) -> str | None:
-        """The UUID of the server whose guest asks its host from that address; None where nobody can tell for sure."""
+        """The UUID of the server whose guest contacts its host from that address; None if that is not certain."""
 
     def power_state(self, server: Server) -> PowerState | None:
         """None: there is no virtual machine."""
 
     def bus_addresses(self, server: Server, devices: Sequence[BlockDevice]) -> Mapping[str, BusAddress]:
-        """Where the guest finds its interfaces, by the ids of their ports, and its disks, by their uuids; less what is
-        not known."""
+        """The locations of interfaces, by port ID, and of disks, by UUID, in the guest; unknown ones are omitted."""
 
     def diagnostics(self, server: Server, devices: Sequence[BlockDevice]) -> Mapping[str, Any]:
-        """What the virtual machine is doing, less what is not known.
+        """The state of the virtual machine; unknown values are omitted.
 
-        driver, hypervisor and hypervisor_os are names, uptime is in seconds, memory_used in MiB. Of lists of dicts,
-        cpus have time (in ns) and utilisation (in percent), disks a device_name and DISK_COUNTERS, interfaces a
+        driver, hypervisor and hypervisor_os are names, uptime is in seconds, memory_used in MiB. The rest are lists of
+        dicts: cpus have time (in ns) and utilisation (in percent), disks a device_name and DISK_COUNTERS, interfaces a
         mac_address and INTERFACE_COUNTERS.
         """
 
     def console_output(self, server: Server, lines: int | None) -> str:
-        """The last *lines* of what the server wrote to its serial console; None: all that is kept."""
+        """The last *lines* of the serial console's output; None: all that is kept."""
 
     def console(self, server: Server, protocol: str) -> Console:
-        """The server's console by that protocol, one of CONSOLES."""
+        """The server's console for that protocol, one of CONSOLES."""
 
     def connect(self, server: Server, protocol: str, console: Console) -> socket.socket:
-        """A new connection to that console, which `console` said once; whoever asks closes it.
+        """A new connection to `console`, as returned earlier by `console()`; the caller closes it.
 
-        It speaks the protocol (serial: what the guest writes and reads), and ends when the virtual machine does not run
-        here any more. HypervisorError when nobody answers there, NotSupported for what nobody can connect to."""
+        It speaks the protocol (serial: the raw input and output of the guest), and ends when the virtual machine no
+        longer runs here. HypervisorError if nothing answers there, NotSupported for consoles that cannot be connected
+        to."""
 
 
 def require(hypervisor: Hypervisor, capability: Capability, host: str | None) -> None:
-    """NotSupported for what the driver cannot do on that host; asked before anything is begun."""
+    """NotSupported if the driver lacks the capability on that host; checked before work begins."""
     if capability not in hypervisor.capabilities_of(host):
         raise unsupported(capability)
 

@@ -1,4 +1,4 @@
-"""How a hypervisor is told to behave: it takes its time, hangs and fails as rules say, for tests of its callers."""
+"""Simulated behaviour of hypervisors: delays, hangs and failures by rules, for testing their callers."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from computeapi.db.engine import Store
 from computeapi.db.servers import Server
 from computeapi.states import GOING
 
-# What rules can be for.
+# The operations that rules can name.
 OPERATIONS = frozenset(name for name in vars(Operations) if not name.startswith('_'))
 FAIL, HANG, SLOW = 'fail', 'hang', 'slow'
 LONGEST_HANG_SECONDS = 3600
@@ -21,9 +21,9 @@ LOOK_AGAIN_SECONDS = 60
 
 @dataclass(frozen=True)
 class ServerCondition:
-    """Which servers are meant.
+    """Selects servers.
 
-    name: how theirs begins.  project: its id, or its name.  metadata: what is among theirs.  host: where they are.
+    name: a prefix of theirs.  project: its ID or name.  metadata: must be part of theirs.  host: where they are.
     """
 
     name: str = ''
@@ -37,16 +37,16 @@ class ServerCondition:
         return there and self.project in (None, *owner) and self.fits(server.name, server.metadata)
 
     def fits(self, name: str, metadata: Mapping[str, str]) -> bool:
-        """The same of what a server is called, whosever and wherever it is."""
+        """Whether name and metadata match, regardless of project and host."""
         return name.startswith(self.name) and self.metadata.items() <= metadata.items()
 
 
 @dataclass(frozen=True)
 class DriverRule:
-    """What becomes of an operation on some servers.
+    """The effect on an operation on some servers.
 
-    effect: FAIL, HANG or SLOW, by so many `seconds`.  message: what clients read of it, unless it is slow.
-    look_again: after how many seconds what hangs looks whether the rule is still there.
+    effect: FAIL, HANG or SLOW, by so many `seconds`.  message: the error that clients read, unless it is slow.
+    look_again: the interval in seconds at which a hanging operation checks whether the rule still exists.
     """
 
     effect: str
@@ -61,14 +61,14 @@ class DriverRule:
 
 
 Rules = Callable[[str, Server], Sequence[DriverRule]]
-"""Those that concern an operation on a server."""
+"""Returns the rules that apply to an operation on a server."""
 
 
 class ConfiguredRules:
-    """Short forms, `spawn`, `spawn:NAME`, `spawn@HOST` or `spawn@HOST:NAME`, in the options `fail` and `hang`, as they
-    are at the moment.
+    """Rules in short form, `spawn`, `spawn:NAME`, `spawn@HOST` or `spawn@HOST:NAME`, from the current values of the
+    options `fail` and `hang`.
 
-    options: the group [simulated]; cfg.Error for rules about what there is not.
+    options: the group [simulated]; cfg.Error for unknown operations.
     """
 
     def __init__(self, options: cfg.ConfigOpts.GroupAttr):
@@ -93,11 +93,11 @@ class ConfiguredRules:
 
 
 class Behaviour:
-    """What rules make of the operations of a driver.
+    """Applies rules to the operations of a driver.
 
-    store: gives that of the servers; None where they are not known, and whoever tells the driver of them watches what
-    becomes of them.  seconds: how long an operation takes without any rule.  step: what its waiting
-    is called, beside that of others.
+    store: returns the store of the servers; None if the driver does not have it, and its caller watches for servers
+    that have moved on.  seconds: the duration of an operation without any rule.  step: a prefix for the name of the
+    waiting step, which keeps it apart from others.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Behaviour:
         self.passed: Callable[[str], float] = at_once
 
     def wait(self, operation: str, server: Server) -> None:
-        """NotYet until the time is over, and while there is a rule that says that it hangs."""
+        """NotYet until the time has passed, and for as long as a rule makes the operation hang."""
         rules = self.rules(operation, server)
         seconds = self.seconds(operation) + sum(rule.seconds for rule in rules if rule.effect == SLOW)
         hangs = next((rule for rule in rules if rule.effect == HANG), None)
@@ -127,13 +127,13 @@ class Behaviour:
         raise NotYet(hangs.look_again)
 
     def fail(self, operation: str, server: Server) -> None:
-        """Fail if there is a rule that says so."""
+        """Fail if a rule says so."""
         for rule in self.rules(operation, server):
             if rule.effect == FAIL:
                 raise HypervisorError(rule.message)
 
     def is_overtaken(self, server: Server) -> bool:
-        """Whether the server is going, or is not doing any more what it was when the operation began."""
+        """Whether the server is being deleted, or its task has changed since the operation began."""
         if self.store is None:
             return False
         found = self.store().ask(servers.get, server.uuid)
@@ -143,5 +143,5 @@ class Behaviour:
 
 
 def at_once(step: str) -> float:
-    """The time of every step is over, for whoever cannot wait."""
+    """Treats every step as finished, for callers that cannot wait."""
     return math.inf

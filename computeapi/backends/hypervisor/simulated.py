@@ -1,6 +1,6 @@
-"""A hypervisor that runs nothing, but goes through the states, takes the time, and fails when told to.
+"""A hypervisor that runs nothing, but goes through the states, takes time, and fails when configured to.
 
-What it "runs" is kept in the store, so that a restart finds it again.
+Its virtual machines are kept in the store, so that they survive a restart.
 """
 
 import copy
@@ -38,9 +38,9 @@ from computeapi.db.server_shares import AttachedShare
 from computeapi.db.servers import BlockDevice, Server
 
 MOST_LOG = 100_000
-# How a line of a console log begins.
+# The prefix of the lines in a console log.
 PROMPT = '[simulated]'
-# Which operations take the time of which option; the others that of passing_seconds.
+# The option with each operation's duration; all others use passing_seconds.
 OPTIONS = {
     'spawn': 'spawn_seconds',
     'rescue': 'spawn_seconds',
@@ -51,7 +51,7 @@ OPTIONS = {
 
 
 class SimulatedHypervisor:
-    """Driven by any process of the store.
+    """Can be driven by any process that uses the store.
 
     options: the group [simulated] of the configuration.
     """
@@ -80,7 +80,7 @@ class SimulatedHypervisor:
         return self.simulated_hosts.all()
 
     def upkeep(self) -> None:
-        """There is nothing that could be in need of it."""
+        """Nothing needs maintenance."""
 
     def guest_at(self, address: str) -> str | None:
         return None
@@ -110,7 +110,7 @@ class SimulatedHypervisor:
             make_sure(connection, DOMAINS.table, made)
 
     def destroy(self, server: Server) -> None:
-        # What is not there takes no time, and does not go wrong.
+        # Deleting a machine that does not exist takes no time and cannot fail.
         if self.machine(server) is not None:
             self.act('destroy', server)
         with self.changing(server) as connection:
@@ -153,7 +153,7 @@ class SimulatedHypervisor:
         return self.store.ask(_find, server)
 
     def existing(self, server: Server) -> VirtualMachine:
-        """The virtual machine of the server on its host, or else HypervisorError."""
+        """The virtual machine of the server on its host; HypervisorError if there is none."""
         return self.store.ask(_existing, server)
 
     def power_state(self, server: Server) -> PowerState | None:
@@ -176,16 +176,16 @@ class SimulatedHypervisor:
         return '\n'.join(domain.console_log.splitlines()[-lines:]) if lines else ''
 
     def console(self, server: Server, protocol: str) -> Console:
-        """All servers are said to be at one port; where the protocol knows paths, the path tells which one is meant.
+        """All servers report the same port; if the protocol has paths, the path identifies the server.
 
-        Nobody listens there: what runs in no process is answered by the one that connects to it."""
+        Nobody listens there: `connect` answers within the process that connects."""
         options = self.options
         if protocol == 'spice':
             return Console(options.console_host, options.console_port, options.console_tls_port)
         return Console(options.console_host, options.console_port, internal_access_path=server.uuid)
 
     def connect(self, server: Server, protocol: str, console: Console) -> socket.socket:
-        # What it takes to speak the protocols, such as cryptography, is memory that few clouds need.
+        # Loaded on demand: what the protocols need, such as cryptography, takes memory that few clouds need to spend.
         from computeapi.backends.hypervisor.simulated_consoles import connecting
 
         return connecting.connect(self, server, protocol)
@@ -267,11 +267,11 @@ class SimulatedHypervisor:
         return True
 
     def diagnostics(self, server: Server, devices: Sequence[BlockDevice]) -> Mapping[str, Any]:
-        """Nothing runs, so only what is known by its shape and age is told: counters are zero."""
+        """Nothing runs, so only the shape and the age are real; counters are zero."""
         with self.store.read() as connection:
             domain = _existing(connection, server)
         return {
-            # The API has a list of drivers, and clients take no other.
+            # The API has a fixed list of drivers, and clients accept no other.
             'driver': 'libvirt',
             'hypervisor': 'simulated',
             'hypervisor_os': 'linux',
@@ -285,33 +285,33 @@ class SimulatedHypervisor:
             ],
         }
 
-    # ------------------------------------------------------------ inside
+    # ------------------------------------------------------------ internal
 
     def seconds(self, operation: str) -> float:
-        """How long it takes: as its option says, or else that for all."""
+        """The duration of an operation: from its own option, else from passing_seconds."""
         own = self.options[OPTIONS[operation]] if operation in OPTIONS else None
         return float(self.options.passing_seconds if own is None else own)
 
     @contextmanager
     def changing(self, server: Server) -> Iterator[sa.Connection]:
-        """A transaction in which the server's virtual machine is changed; Outdated."""
+        """A transaction that changes the server's virtual machine; Outdated."""
         with self.store.write() as connection:
             if self.token and not lets_pass(connection, server.uuid, self.token):
                 raise Outdated(f'Claim {self.token} on {server.uuid} is not the newest.')
             yield connection
 
     def act(self, operation: str, server: Server, *lines: str) -> None:
-        """Take the time, or go wrong as the rules say; then write the lines to the console."""
+        """Wait or fail as the rules say, then write the lines to the console."""
         self.behaviour.wait(operation, server)
         self.behaviour.fail(operation, server)
-        # What makes a machine looks when it does. One that is to go is as good as gone where nothing runs.
+        # `spawn` checks the host itself, in its transaction. Deletion needs no host, because nothing really runs there.
         if operation not in ('spawn', 'destroy'):
             self.store.ask(check_on, server.host)
         if lines:
             self.log(server, *lines)
 
     def switch(self, operation: str, server: Server, power_state: PowerState, line: str) -> None:
-        """As `act`; the virtual machine, which must be there, has another power state then."""
+        """Like `act`, and sets the power state of the virtual machine, which must exist."""
         self.act(operation, server)
         self.set_power(server, power_state, line)
 
@@ -324,7 +324,7 @@ class SimulatedHypervisor:
         self.write(server, *_labelled(server, lines))
 
     def write(self, server: Server, *lines: str) -> None:
-        """Let the console log have these lines, if there is a virtual machine."""
+        """Append the lines to the console log, if there is a virtual machine."""
         with self.changing(server) as connection:
             domain = _find(connection, server)
             if domain is not None:
@@ -332,7 +332,7 @@ class SimulatedHypervisor:
 
 
 def _named(names: Iterable[str]) -> Iterator[Capability]:
-    """Capabilities by the names that operators call them; cfg.Error for one that there is not."""
+    """Capabilities by the names in the configuration; cfg.Error for unknown ones."""
     known = {capability.name.lower(): capability for capability in Capability}
     for name in names:
         if name not in known:
@@ -351,7 +351,7 @@ def _find(connection: sa.Connection, server: Server) -> VirtualMachine | None:
 
 
 def _existing(connection: sa.Connection, server: Server) -> VirtualMachine:
-    """The virtual machine of the server on its host, or else HypervisorError."""
+    """The virtual machine of the server on its host; HypervisorError if there is none."""
     domain = _find(connection, server)
     if domain is None:
         raise HypervisorError(f'There is no virtual machine of {server.uuid} on {server.host}.')
@@ -359,7 +359,7 @@ def _existing(connection: sa.Connection, server: Server) -> VirtualMachine:
 
 
 def _boot(server: Server, devices: Sequence[BlockDevice]) -> Iterator[str]:
-    """What a new machine finds of itself, and that it has come up."""
+    """The boot messages of a new machine: its hardware, and that it is ready."""
     yield f'{server.vcpus} CPUs, {server.memory_mb} MiB of memory'
     yield from (f'disk {device.device_name}' for device in devices)
     yield from (f'link up {interface["mac_address"]}' for interface in server.network_info)

@@ -10,13 +10,13 @@ FIRST_INTERFACE, FIRST_DISK = 0x01, 0x80
 
 
 def places(interfaces: Sequence[Mapping[str, Any]], disks: Sequence[BlockDevice]) -> dict[str, BusAddress]:
-    """By the ids of the ports, and by the uuids of the disks that have a name."""
+    """By port ID, and by UUID for disks with a device name."""
     found = {entry['port_id']: pci(FIRST_INTERFACE + at) for at, entry in enumerate(interfaces) if entry['port_id']}
     return found | {disk.uuid: place(disk) for disk in disks if disk.device_name}
 
 
 def place(disk: BlockDevice) -> BusAddress:
-    """By the letter of its name, which it keeps as long as the server has it."""
+    """Derived from the letter of its device name, which stays the same while the disk is attached."""
     at = max(0, ord((disk.device_name or 'a').rstrip('0123456789')[-1]) - ord('a'))
     if disk.disk_bus == 'scsi':
         return BusAddress('scsi', f'0:0:0:{at}')

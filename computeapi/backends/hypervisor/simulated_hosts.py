@@ -1,4 +1,4 @@
-"""The hosts of the simulated hypervisor: what they have, and whether they are on."""
+"""The hosts of the simulated hypervisor: their resources, and whether they are on."""
 
 import re
 from collections.abc import Callable
@@ -24,12 +24,12 @@ CPU = {
 
 
 def address(number: int) -> str:
-    """Its own: shares are opened to the addresses of hosts."""
+    """A distinct address for each host: access to shares is granted by host address."""
     return f'127.0.{number // 256 % 256}.{number % 256}'
 
 
 def connector(name: str, ip: str) -> dict[str, Any]:
-    """As a host would say it that has an initiator for iSCSI."""
+    """The connector properties of a host with an iSCSI initiator."""
     return {
         'host': name,
         'ip': ip,
@@ -49,7 +49,8 @@ def _declared(host: DeclaredHost, off: set[str]) -> Host:
 
 
 class SimulatedHosts:
-    """Those that were declared, or else as many as *options* say, named compute1, compute2 ... or otherwise.
+    """The declared hosts if there are any, else as many as *options* say, named compute1, compute2 ... or as
+    configured.
 
     options: the group [simulated] of the configuration.
     """
@@ -96,6 +97,6 @@ class SimulatedHosts:
 
 
 def check_on(connection: sa.Connection, host: str | None) -> None:
-    """HypervisorError for one that is off."""
+    """HypervisorError if the host is off."""
     if HOSTS_OFF.find(connection, host=host) is not None:
         raise HypervisorError(f'Host {host} is off.')

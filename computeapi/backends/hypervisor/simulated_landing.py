@@ -1,6 +1,6 @@
-"""How a simulated machine gets from one process to another, as real ones get from host to host.
+"""Transfers a simulated machine from one process to another, as real ones move between hosts.
 
-The one that it is to come to listens, and says where and under which word; the other one sends what there is of it.
+The destination listens, and announces its address, port and a secret word; the source sends the machine.
 """
 
 import functools
@@ -9,6 +9,7 @@ import json
 import secrets
 import socket
 import threading
+import time
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -16,15 +17,16 @@ from typing import Any
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.db.domains import DOMAINS, VirtualMachine
 from computeapi.db.engine import Store
+from computeapi.errors import DatabaseTrouble
 
-SECONDS = 5.0
-# A machine is its log, above all.
+SECONDS, PAUSE_SECONDS = 5.0, 0.05
+# Most of a machine is its log.
 MOST_BYTES = 1024 * 1024
 TAKEN = b'taken\n'
 
 
 class Landing:
-    """Takes machines into a store, as soon as somebody asks where."""
+    """Receives machines into a store; starts to listen when `facts` is first read."""
 
     def __init__(self, store: Store, host: str, address: str):
         self.store, self.host, self.address = store, host, address
@@ -32,7 +34,7 @@ class Landing:
 
     @functools.cached_property
     def facts(self) -> Mapping[str, Any]:
-        """What whoever has a machine must know."""
+        """The facts that a source needs."""
         listener = socket.create_server((self.address, 0))
         threading.Thread(target=self._listen, args=[listener], name='landing', daemon=True).start()
         return {'address': self.address, 'port': listener.getsockname()[1], 'word': self.word}
@@ -40,14 +42,14 @@ class Landing:
     def _listen(self, listener: socket.socket) -> None:
         with listener:
             while True:
-                connection, _ = listener.accept()
-                with connection:
-                    try:
+                try:
+                    connection, _ = listener.accept()
+                    with connection:
                         connection.settimeout(SECONDS)
                         self._take(connection)
-                    except (OSError, ValueError, KeyError, TypeError):
-                        # Whoever sent it comes again, or does not.
-                        pass
+                except (OSError, ValueError, KeyError, TypeError, DatabaseTrouble):
+                    # The sender retries, or gives up. If it could not be accepted, there may be room in a moment.
+                    time.sleep(PAUSE_SECONDS)
 
     def _take(self, connection: socket.socket) -> None:
         with connection.makefile('rwb') as file:
@@ -59,7 +61,7 @@ class Landing:
 
 
 def send(facts: Mapping[str, Any], machine: VirtualMachine) -> None:
-    """Let the machine be there, too; HypervisorError."""
+    """Copy the machine to the destination; HypervisorError."""
     found = machine._asdict() | {'created_at': machine.created_at.isoformat()}
     try:
         there = socket.create_connection((facts['address'], facts['port']), SECONDS)

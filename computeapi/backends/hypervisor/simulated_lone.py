@@ -1,4 +1,4 @@
-"""The simulated hypervisor of one machine, driven by an agent: it shares nothing with those of others."""
+"""The simulated hypervisor of one machine, driven by an agent; it shares nothing with those of other machines."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -18,7 +18,7 @@ from computeapi.db.servers import Server
 
 
 class LoneHost(SimulatedHosts):
-    """One of that name, at that address."""
+    """A single host with that name and address."""
 
     def __init__(
         self, store: Store, options: cfg.ConfigOpts.GroupAttr, clock: Callable[[], datetime], name: str, address: str
@@ -35,7 +35,7 @@ class LoneHost(SimulatedHosts):
 
 
 class LoneSimulatedHypervisor(SimulatedHypervisor):
-    """store: its own, in which there is nothing but its machines."""
+    """store: its own, which contains only its machines."""
 
     def __init__(
         self, store: Store, options: cfg.ConfigOpts.GroupAttr, clock: Callable[[], datetime], name: str, address: str
@@ -65,7 +65,7 @@ class LoneSimulatedHypervisor(SimulatedHypervisor):
         if wish != 'forcing':
             self.behaviour.wait('live_migrate', server)
         self.behaviour.fail('live_migrate', server)
-        # It is here until it is there: whoever is cut off in between comes again, or destroys the other one.
+        # It exists here until it exists there: an interrupted move is repeated, or the copy is destroyed.
         send(facts, self.existing(server))
         with self.changing(server) as connection:
             DOMAINS.delete(connection, server_id=server.uuid, host=server.host)

@@ -1,4 +1,4 @@
-"""Identity: who a token belongs to."""
+"""Identity: validates tokens and passwords."""
 
 from typing import Protocol
 
@@ -12,7 +12,7 @@ class Identity(Protocol):
     def authenticate_password(self, user_name: str, password: str, address: str | None = None) -> Context:
         """The user of that name in the default domain, scoped to its default project (http_basic).
 
-        address: of who asks; TooManyAttempts after many wrong passwords from there."""
+        address: of the client; TooManyAttempts after many wrong passwords from there."""
 
     def project_exists(self, context: Context, project_id: str) -> bool:
-        """Whether there is such a project, as far as the caller may know: what it is not told about does exist."""
+        """Whether the project exists, as far as the caller may know: one that it must not see counts as existing."""

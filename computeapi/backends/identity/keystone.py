@@ -1,4 +1,4 @@
-"""The identity of a Keystone."""
+"""Identity by a Keystone."""
 
 from typing import Any
 from urllib.parse import quote
@@ -13,14 +13,14 @@ from computeapi.context import Context, Permission
 from computeapi.errors import Forbidden, NotAuthenticated, NotFound
 
 ITSELF = Context().elevated()
-"""Who asks is this service."""
+"""A context to act as this service itself."""
 DEFAULT_DOMAIN = 'default'
 LONGEST_TOKEN = 8192
-"""What fits into a header."""
+"""The longest token that fits into a header."""
 
 
 class KeystoneIdentity:
-    """See `computeapi.backends.identity.Identity`. How often somebody may try to log in is Keystone's own business."""
+    """See `computeapi.backends.identity.Identity`. Keystone itself limits login attempts."""
 
     def __init__(self, conf: cfg.ConfigOpts):
         self.service = NeighbourService(conf, 'Keystone', 'keystone', 'identity', 3)
@@ -38,7 +38,7 @@ class KeystoneIdentity:
         refusals = dict.fromkeys((400, 401, 403), lambda words: NotAuthenticated())
         with self.service.asked(ITSELF, refusals):
             url = self.service.proxy(ITSELF, Proxy).get_endpoint() or ''
-            # A login without a scope is one to the user's default project, if it has one.
+            # Without a scope, the token is for the user's default project, if it has one.
             login = Password(url, username=user_name, password=password, user_domain_id=DEFAULT_DOMAIN)
             return context_of(login.get_access(self.service.session))
 
@@ -57,7 +57,7 @@ class KeystoneIdentity:
 
 
 def context_of(access: Any) -> Context:
-    """The caller that a token was issued to. Whether it is an administrator is for policies to say."""
+    """The caller that a token was issued to. is_admin is only a default: policies decide who is an administrator."""
     roles = frozenset(role.lower() for role in access.role_names)
     return Context(
         user_id=access.user_id,
@@ -77,6 +77,6 @@ def context_of(access: Any) -> Context:
 
 
 def _permissions(access: Any) -> tuple[Permission, ...] | None:
-    """What the application credential that it was issued for is good for, if not for all."""
+    """The access rules of the application credential that the token was issued for, if it has any."""
     rules = access.application_credential_access_rules
     return None if rules is None else tuple(Permission(each['service'], each['method'], each['path']) for each in rules)

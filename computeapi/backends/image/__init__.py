@@ -1,4 +1,4 @@
-"""Images: what servers boot from and what snapshots become."""
+"""Images: the sources of servers, and the results of snapshots."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,20 +38,20 @@ class Image:
 
 
 class Images(Protocol):
-    """Look-ups are bound to what the caller may see; what it may not see is ImageNotFound.
+    """Queries are restricted to what the caller may see; all other images raise ImageNotFound.
 
-    trusted_certificates: ids of those that servers trust whose owners name none; empty where none are asked for.
+    trusted_certificates: the default IDs of trusted certificates for servers whose owners give none; may be empty.
     """
 
     trusted_certificates: Sequence[str]
 
     def address(self, context: Context) -> str | None:
-        """The URL that the images are at for clients; None where they are this service's own."""
+        """The URL of the image service for clients; None if it is this service itself."""
 
     def get(self, context: Context, image_id: str) -> Image: ...
 
     def get_many(self, context: Context, image_ids: Iterable[str]) -> dict[str, Image]:
-        """The images among `image_ids` that exist and are visible, by id, without a query for each."""
+        """Those of the images that exist and are visible, by ID, without a query for each."""
 
     def list(
         self,
@@ -64,32 +64,32 @@ class Images(Protocol):
     ) -> list[Image]:
         """Visible images, newest first unless `sort` says otherwise, at most 1000; Invalid for an unknown marker.
 
-        A filter is an attribute of Image or a property with its value, or a list of the values it may have. `tags` must
-        all be there; `size_min` and `size_max` are bounds; `created_at` and `updated_at` take a pair such as
-        ('gte', moment). Hidden images are left out unless `hidden` says True, and then the others. Community images are
+        A filter is an attribute of Image or a property with its value, or a list of alternative values. An image must
+        have all of `tags`; `size_min` and `size_max` are bounds; `created_at` and `updated_at` take a pair such as
+        ('gte', moment). Hidden images are left out; with `hidden` True only they are returned. Community images are
         left out unless `visibility` is community or all."""
 
     def create(self, context: Context, name: str, *, image_id: str | None = None, **facts: Any) -> Image:
-        """A queued image of the caller's project without data; `facts` are attributes of Image. It has the id that is
-        wanted, as with Glance; Conflict if there is an image of that id.
+        """Create a queued image of the caller's project without data; `facts` are attributes of Image. As with Glance
+        the caller may choose the ID; Conflict if it is taken.
 
-        Properties that are not text are made text (lists and dicts become JSON, None is left out)."""
+        Properties that are not text are converted (lists and dicts become JSON, None is omitted)."""
 
     def upload(self, context: Context, image_id: str, data: Iterable[bytes]) -> Image:
-        """Store the data; the image becomes active with size and checksum.
+        """Store the data; the image becomes active, with size and checksum.
 
-        Conflict if it has data already, TooLarge beyond the configured size. A failed upload leaves a queued image,
-        at once or soon."""
+        Conflict if it has data already, TooLarge above the configured size. After a failed upload the image returns to
+        queued, at once or soon."""
 
     def download(self, context: Context, image_id: str) -> Iterator[bytes]:
-        """The data in pieces; ImageNotActive if there is none, Forbidden if the image is deactivated."""
+        """The data in pieces; ImageNotActive if there are none, Forbidden if the image is deactivated."""
 
     def check_signature(self, context: Context, image_id: str, trusted: Sequence[str]) -> bool:
-        """Whether the data had to be signed, which they are then: SignatureVerificationFailed if not, and
-        CertificateValidationFailed if none of the certificates whose ids are *trusted* is behind the signature."""
+        """Whether the data must be signed; if so, they are verified: SignatureVerificationFailed if the signature is
+        wrong, CertificateValidationFailed if its certificate is not issued by any of those with the IDs *trusted*."""
 
     def update(self, context: Context, image_id: str, **facts: Any) -> Image:
         """Change attributes; `properties` replaces the whole mapping."""
 
     def delete(self, context: Context, image_id: str) -> None:
-        """Forbidden if protected or another project's."""
+        """Forbidden if the image is protected or belongs to another project."""

@@ -1,10 +1,10 @@
-"""The image that a cloud begins with: a disk that boots, says so, and does nothing."""
+"""The initial image of a cloud: a disk that boots, prints a message, and sleeps."""
 
 import struct
 import uuid
 from typing import Any
 
-# Tools of the field look for an image that is called so.
+# Common tools look for an image with this name.
 NAME = 'cirros-0.6.3-x86_64-disk'
 IMAGE_ID = str(uuid.uuid5(uuid.NAMESPACE_DNS, 'cirros.image.computeapi'))
 FACTS: dict[str, Any] = {
@@ -14,7 +14,7 @@ FACTS: dict[str, Any] = {
     'properties': {'architecture': 'x86_64'},
 }
 GREETING = 'A virtual machine runs. Its disk is one sector, which says this and sleeps.'
-# What a PC does with it, at address 0x7c00.
+# The boot code for a PC, at address 0x7c00.
 CODE = """
 31c0 8ed8 fc be287c     ax, ds = 0; si = the greeting
 ac 84c0 7418            next: al = its next character; after the last one, sleep
@@ -30,18 +30,18 @@ SIMULATED_BYTES = 64 * 1024
 
 CLUSTER_BITS = 12
 CLUSTER = 2**CLUSTER_BITS
-# What the clusters of the file hold, after its header.
+# The contents of the file's clusters, after its header.
 REFCOUNTS, REFCOUNT_BLOCK, L1, L2, DATA = (number * CLUSTER for number in range(1, 6))
 IN_USE_ONCE = 1 << 63
 
 
 def simulated_disk(label: str) -> bytes:
-    """The data of an image of what has none: a block whose label tells it from others."""
+    """The data of an image without real ones: a block that is identified by its label."""
     return f'simulated disk of {label}\n'.encode().ljust(SIMULATED_BYTES, b'\0')
 
 
 def disk() -> bytes:
-    """The image's data: a qcow2 file, version 2, of which only the first cluster of the disk is there."""
+    """The image's data: a qcow2 file, version 2, that contains only the first cluster of the disk."""
     header = struct.pack(
         '>4sIQIIQIIQQIIQ',
         *(b'QFI\xfb', 2, 0, 0, CLUSTER_BITS, DISK_BYTES),  # no backing file

@@ -13,7 +13,7 @@ CHUNK = 64 * 1024
 
 
 class FileChunks:
-    """The pieces of an open file, as a WSGI server wants them: it calls `close` when the client is gone."""
+    """Yields the contents of an open file for a WSGI server, which calls `close` if the client disconnects."""
 
     def __init__(self, file: BinaryIO):
         self.file = file
@@ -34,7 +34,7 @@ class FileChunks:
 
 @dataclass(frozen=True)
 class Written:
-    """Data that is on the disk, under a name of its own until it is kept."""
+    """Data on the disk, under a temporary name until they are kept."""
 
     path: Path
     size: int
@@ -43,14 +43,14 @@ class Written:
 
 
 class ImageFiles:
-    """Files named by image; the directory is made when it is first written to."""
+    """Files named after images; the directory is created at the first write."""
 
     def __init__(self, directory: Path, max_bytes: int):
         self.directory = directory
         self.max_bytes = max_bytes
 
     def write(self, image_id: str, data: Iterable[bytes]) -> Written:
-        """Put the data on the disk; TooLarge beyond the bound. What fails half way leaves no file."""
+        """Write the data to the disk; TooLarge above the limit. A failure leaves no file behind."""
         self.directory.mkdir(parents=True, exist_ok=True)
         path = self.directory / f'{image_id}.{chance.new_hex_id()}.part'
         try:
@@ -82,7 +82,7 @@ class ImageFiles:
         written.path.unlink(missing_ok=True)
 
     def read(self, image_id: str) -> FileChunks:
-        """The data of the image; FileNotFoundError if there is none."""
+        """The data of the image; FileNotFoundError if there are none."""
         return FileChunks((self.directory / image_id).open('rb'))
 
     def delete(self, image_id: str) -> None:
@@ -90,10 +90,10 @@ class ImageFiles:
         self._sweep(image_id)
 
     def image_ids(self) -> set[str]:
-        """The images of which there are files, whole or not."""
+        """The images that have files, complete or not."""
         return {path.name.partition('.')[0] for path in self.directory.glob('*')}
 
     def _sweep(self, image_id: str) -> None:
-        """Remove what others wrote who died, or come too late."""
+        """Remove temporary files of interrupted or outdated writes."""
         for path in self.directory.glob(f'{image_id}.*.part'):
             path.unlink(missing_ok=True)

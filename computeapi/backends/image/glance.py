@@ -1,6 +1,7 @@
-"""The images of a Glance.
+"""Images of a Glance.
 
-Bodies are taken as they are: openstacksdk's Image renames properties, changes their types, and cannot hold all of them.
+JSON bodies are used directly: openstacksdk's Image renames properties, changes their types, and cannot hold all of
+them.
 """
 
 import builtins
@@ -38,28 +39,28 @@ if TYPE_CHECKING:
 
 NEWEST_FIRST = (('created_at', 'desc'),)
 MOST = 1000
-"""The images of a list, and of a page of Glance's."""
+"""The maximum number of images in a list, and in a page of Glance."""
 PIECE = 2**20
 SENT = 2**16
-"""The bytes that are sent in a chunk; uwsgi, which Glances run in, takes no chunk of a MiB."""
+"""The size of chunks in uploads; uwsgi, under which Glance may run, does not accept chunks of a MiB."""
 PATCH = 'application/openstack-images-v2.1-json-patch'
 
 VERSION = re.compile(r'(/v\d[^/]*)?/*$')
-"""What the address of a version ends with."""
+"""The end of a versioned endpoint URL."""
 
 NAMES = {'hidden': 'os_hidden', 'hash_value': 'os_hash_value'}
-"""The attributes of Image that Glance calls otherwise."""
+"""The attributes of Image with other names in Glance."""
 PLAIN = (
     *('id', 'name', 'status', 'owner', 'visibility', 'size', 'virtual_size', 'disk_format', 'container_format'),
     *('checksum', 'protected'),
 )
 ATTRIBUTES = frozenset({*PLAIN, *NAMES.values(), 'min_disk', 'min_ram', 'tags', 'created_at', 'updated_at'})
-# What a body holds besides: about the image's data and addresses, and nothing that servers are told.
+# Further keys of a body, about the data and its locations, which are not passed on to servers.
 UNTOLD = frozenset({'self', 'file', 'schema', 'locations', 'direct_url', 'stores', 'os_hash_algo'})
 
 COMPARED = frozenset({'id', 'name', 'status', 'disk_format', 'container_format'})
-"""Filters that take an operator, so that a colon in a value needs one before it."""
-# Words of Glance's queries, which it does not take for properties.
+"""Filters that accept an operator, so that a value with a colon must be preceded by one."""
+# Reserved words of Glance's queries, which it does not treat as properties.
 WORDS = frozenset({'limit', 'marker', 'tag', 'tags', 'sort', 'sort_key', 'sort_dir', 'member_status', 'deleted'})
 WORDS |= {'changes-since', 'is_public', 'properties', 'metadata', 'members', 'locations'} | UNTOLD
 BOUNDS = frozenset({'size_min', 'size_max'})
@@ -68,7 +69,7 @@ Filters = dict[str, Any]
 
 
 class GlanceImages:
-    """See `computeapi.backends.image.Images`. What projects may do is Glance's own business."""
+    """See `computeapi.backends.image.Images`. Glance itself enforces policies and quotas."""
 
     def __init__(self, conf: cfg.ConfigOpts):
         self.service = NeighbourService(conf, 'Glance', 'glance', 'image', 2)
@@ -79,7 +80,7 @@ class GlanceImages:
 
     @functools.cached_property
     def signatures(self) -> 'Signatures':
-        """Imported when it is needed first: what it stands on takes long to load."""
+        """Imported on first use, because its dependencies take long to load."""
         from computeapi.backends.image.signatures import Signatures
 
         return Signatures(self.service.conf)
@@ -112,7 +113,7 @@ class GlanceImages:
     def get_many(self, context: Context, image_ids: Iterable[str]) -> dict[str, Image]:
         missing = {image_id for image_id in image_ids if is_uuid_like(image_id)}
         found: dict[str, Image] = {}
-        # Lists show what is hidden or what is not, never both; nearly no image is.
+        # A list contains either hidden images or others, never both; hardly any image is hidden.
         for hidden in (False, True):
             for ids in pieces(missing):
                 filters = {'id': ids, 'hidden': hidden, 'visibility': 'all', 'member_status': 'all'}
@@ -138,7 +139,7 @@ class GlanceImages:
         return [*itertools.islice(images, room)]
 
     def _all(self, context: Context, query: Filters, limit: int, marker: str | None) -> Iterator[Image]:
-        """All images that the query finds, page by page."""
+        """All images that match the query, page by page."""
         unknown = dict.fromkeys((403, 404), lambda words: _no_such_marker(marker or '')) if marker else {}
         proxy, more = self.proxy(context), limit > 0
         while more:
@@ -158,13 +159,13 @@ class GlanceImages:
     def upload(self, context: Context, image_id: str, data: Iterable[bytes]) -> Image:
         path, pieces = f'{_path(image_id)}/file', Pieces(data)
         headers = {'Content-Type': 'application/octet-stream'}
-        # What was sent cannot be sent again: nothing may begin this once more with what is left of the data.
+        # The data can be sent only once: no retry may start with what is left of them.
         once = {'connect_retries': 0, 'status_code_retries': 0, 'allow_reauth': False, 'redirect': False}
         try:
             with self.asked(context, image_id):
                 self.proxy(context).put(path, data=iter(pieces), headers=headers, raise_exc=True, **once)
         except Conflict:
-            # It may have been given up since.
+            # The failed upload may have been reset since.
             if self.get(context, image_id).status in ('saving', 'queued'):
                 raise NeighbourAway(f'Glance has an upload of image {image_id} that it does not give up.') from None
             raise
@@ -190,9 +191,9 @@ class GlanceImages:
                 raise NeighbourAway(name=self.service.name) from error
 
     def check_signature(self, context: Context, image_id: str, trusted: Sequence[str]) -> bool:
-        """Who names certificates has them validated, whatever the options say; with them it is every image whose
-        signature is verified, and the default certificates count where a server has none. The image is read as this
-        service itself, which may be long after the caller's token ran out."""
+        """If the server has trusted certificates, its image is verified and the certificate validated, whatever the
+        options say; default certificates apply to servers without any. The image is read as this service itself,
+        because the caller's token may have expired long ago."""
         trusted = trusted or self.trusted_certificates
         if not (trusted or self.verifies):
             return False
@@ -216,7 +217,7 @@ class GlanceImages:
 
 
 class Pieces:
-    """The data of an upload, and the error that it broke off with: who sends it makes another of that."""
+    """The data of an upload, and the error of reading them, which the HTTP library would hide behind its own."""
 
     def __init__(self, data: Iterable[bytes]):
         self.data = data
@@ -233,7 +234,7 @@ class Pieces:
 
 
 def _path(image_id: str) -> str:
-    """Where an image is; nothing else is asked for than an image."""
+    """The path of an image; ImageNotFound for anything but a UUID, so that no other path is requested."""
     if not is_uuid_like(image_id):
         raise ImageNotFound(id=image_id)
     return f'/images/{image_id}'
@@ -247,7 +248,7 @@ def _no_such_marker(marker: str) -> Invalid:
 
 
 def image_of(body: Mapping[str, Any]) -> Image:
-    """What Glance shows of an image. All that is no attribute is a property."""
+    """The image in a body of Glance. Keys that are not attributes are properties."""
     properties = {name: value for name, value in body.items() if name not in ATTRIBUTES and name not in UNTOLD}
     return Image(
         **{name: body.get(name) for name in PLAIN},  # type: ignore[arg-type]
@@ -267,7 +268,7 @@ def _moment(text: str | None) -> datetime | None:
 
 
 def body_of(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Facts about an image as Glance is told them."""
+    """The request body for facts about an image."""
     own = {NAMES.get(name, name): value for name, value in facts.items() if name != 'properties'}
     if 'tags' in own:
         own['tags'] = sorted(set(own['tags']))
@@ -278,7 +279,7 @@ def body_of(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def patch(known: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """From what is to differ, and the properties that there are, to a JSON patch."""
+    """The JSON patch for the given changes and the existing properties."""
     body = body_of(facts)
     for name in known.keys() - body.keys() if 'properties' in facts else ():
         yield {'op': 'remove', 'path': _pointer(name)}
@@ -298,7 +299,7 @@ def _pointer(name: str) -> str:
 
 
 def asked_of(filters: Mapping[str, Any]) -> tuple[Filters, Filters]:
-    """The query that Glance can answer, and what is left to be looked at here."""
+    """The query for Glance, and the filters that are left to be applied here."""
     query: Filters = {}
     rest: Filters = {}
     for name, value in filters.items():
@@ -313,7 +314,7 @@ def asked_of(filters: Mapping[str, Any]) -> tuple[Filters, Filters]:
 
 
 def _asked(name: str, value: Any) -> Any:
-    """The value in a query; None where Glance cannot be asked that."""
+    """The value in a query; None if Glance has no such filter."""
     if name in ('created_at', 'updated_at'):
         operator, moment = value
         return f'{operator}:{moment.isoformat()}Z'
@@ -335,7 +336,7 @@ def _among(values: Iterable[Any]) -> str | None:
 
 
 def fits(image: Image, filters: Mapping[str, Any]) -> bool:
-    """Whether an image is what these filters ask for."""
+    """Whether an image matches these filters."""
     return all(_has(image, name, value) for name, value in filters.items())
 
 

@@ -1,4 +1,4 @@
-"""Projects that an image is shared with, and what they answered."""
+"""Members of an image: the projects that it is shared with, and their answers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,14 +29,14 @@ class Member:
 
 
 class ImageMembers:
-    """The owner says who is a member, and each member whether the image shows in its lists."""
+    """The owner decides who is a member, and each member whether the image appears in its lists."""
 
     def __init__(self, store: Store, clock: Callable[[], datetime]):
         self.store = store
         self.clock = clock
 
     def list(self, context: Context, image_id: str) -> list[Member]:
-        """All members for the owner, the caller's own membership for others."""
+        """All members for the owner, and only the caller's own membership for others."""
         with self.store.read() as connection:
             is_owner = self._is_owner(connection, context, image_id)
             found = [Member(**facts) for facts in images.members(connection, image_id)]
@@ -63,7 +63,7 @@ class ImageMembers:
         return member
 
     def answer(self, context: Context, image_id: str, member_id: str, status: str) -> Member:
-        """What the member says to the offer; Forbidden for the owner."""
+        """Set the member's answer; Forbidden for the owner."""
         check_writer(context)
         if status not in STATUSES:
             raise errors.Invalid(f'status must be one of {", ".join(STATUSES)}.')
@@ -90,7 +90,7 @@ class ImageMembers:
             raise errors.Forbidden(f'You are not permitted to change the members of image {image_id}.')
 
     def _is_owner(self, connection: sa.Connection, context: Context, image_id: str, *, lock: bool = False) -> bool:
-        """ImageNotFound for an image that the caller cannot see, Forbidden for one that is not made for sharing."""
+        """ImageNotFound for an image that the caller cannot see, Forbidden for one whose visibility is not shared."""
         image = IMAGES.get(connection, context, image_id, lock=lock)
         if image['visibility'] != 'shared':
             raise errors.Forbidden('Only shared images have members.')

@@ -1,4 +1,4 @@
-"""Properties of images as image services keep them: as text."""
+"""Properties of images as image services store them: as text."""
 
 from collections.abc import Mapping
 from typing import Any

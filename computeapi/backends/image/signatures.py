@@ -1,6 +1,6 @@
-"""Whether the data of an image are what their owner signed: cursive says so, by certificates that castellan finds.
+"""Verifies the signatures of images with cursive, and certificates that castellan fetches.
 
-Which key manager has them, and how it is reached, are castellan's options: [key_manager], [barbican], [vault].
+The key manager and its connection are configured by castellan's options: [key_manager], [barbican], [vault].
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,17 +29,17 @@ from computeapi.context import Context
 from computeapi.errors import CertificateValidationFailed, Error, NeighbourAway, SignatureVerificationFailed
 
 NAMES = {'barbican': 'Barbican', 'vault': 'Vault'}
-"""What people call the key managers that castellan has a driver for."""
-# Its driver for Vault says no more of an answer than this.
+"""The names of the key managers that castellan has drivers for."""
+# Castellan's driver for Vault reports no more than this of an HTTP error.
 AWAY_WORDS = frozenset(f'Key manager error: {HTTPStatus(status).phrase}' for status in AWAY_STATUSES)
 AWAY_WORDS |= {HTTPStatus(status).phrase for status in AWAY_STATUSES}
 REFUSALS = (CastellanException, ClientException, RequestException, Error, UnsupportedAlgorithm)
-"""What looking for a certificate can end with, beside what its drivers stumble over in strange answers."""
+"""The expected errors of a certificate look-up; drivers may also raise STRANGE ones for unexpected answers."""
 STRANGE = (LookupError, TypeError, ValueError)
 
 
 class Caller(RequestContext):
-    """Whom castellan asks the key manager as. Of all that it takes, this alone can bring more than a token."""
+    """Castellan's context for calls of the key manager: the only argument that can carry more than a token."""
 
     def __init__(self, auth: BaseAuthPlugin):
         super().__init__(overwrite=False)
@@ -50,15 +50,15 @@ class Caller(RequestContext):
 
 
 class Certificates:
-    """The certificates that a caller has in the key manager; each is looked up once."""
+    """The certificates that a caller can read in the key manager; each is fetched once."""
 
     def __init__(self, manager: KeyManager, name: str, caller: Caller):
         self.manager, self.name, self.caller = manager, name, caller
         self.found: dict[str, ManagedObject] = {}
 
     def get(self, certificate_id: str) -> ManagedObject:
-        """NeighbourAway; the errors that cursive knows, if it cannot be had: KeyManagerError and its siblings."""
-        # It becomes a part of an address.
+        """NeighbourAway; or the errors that cursive handles, if it cannot be read: KeyManagerError and related ones."""
+        # It becomes part of a URL.
         if not is_uuid_like(certificate_id):
             raise ManagedObjectNotFoundError(uuid=certificate_id)
         if certificate_id not in self.found:
@@ -71,7 +71,7 @@ class Certificates:
         return self.found[certificate_id]
 
     def error(self, error: BaseException) -> Exception:
-        """What castellan ran into, which it does not always tell apart."""
+        """The error behind an error of castellan, which does not always distinguish them."""
         for each in causes(error):
             if isinstance(each, Error):
                 return each
@@ -81,15 +81,15 @@ class Certificates:
 
 
 def causes(error: BaseException | None) -> Iterator[Exception]:
-    """The error, and what it came of."""
+    """The error and its causes."""
     while isinstance(error, Exception):
         yield error
         error = error.__cause__ or error.__context__
 
 
 class GivenCertificates:
-    """The key manager as cursive asks for it: by the only configuration that a process has, and with the context that
-    was passed to cursive. Here there may be several, and the context is the Certificates that are meant."""
+    """Replaces cursive's key manager: cursive would use the only configuration of the process, and the context that was
+    passed to it. Here there may be several configurations, and the context is the Certificates to use."""
 
     def API(self) -> 'GivenCertificates':
         return self
@@ -102,13 +102,13 @@ signature_utils.key_manager = GivenCertificates()
 
 
 class Verifier:
-    """What the data of one image are passed through."""
+    """Verifies the data of one image."""
 
     def __init__(self, cursive: Any, image_id: str):
         self.cursive, self.image_id = cursive, image_id
 
     def check(self, data: Iterable[bytes]) -> None:
-        """SignatureVerificationFailed unless it is these that were signed."""
+        """SignatureVerificationFailed unless these data were signed."""
         for piece in data:
             self.cursive.update(piece)
         with verifying():
@@ -116,12 +116,12 @@ class Verifier:
 
 
 class Signatures:
-    """Signatures of images, by the key manager of the configuration.
+    """Signatures of images, with the key manager of the configuration.
 
-    It is asked as whoever asked for the server, with the token that is kept for the task and a token of this service
-    beside it, as Nova does: certificates belong to projects, and Barbican shows them to those who are in one. Without
-    [service_user]task_token_key tasks have no token, and this service asks as itself; its user must be told by
-    Barbican's access control lists who may read a certificate.
+    As in Nova, it is called as the user who requested the server, with the token that is stored for the task and a
+    service token: certificates belong to projects, and Barbican shows them to project members. Without
+    [service_user]task_token_key tasks have no token, and this service calls as itself; Barbican's access control lists
+    must then allow its user to read a certificate.
     """
 
     def __init__(self, conf: cfg.ConfigOpts):
@@ -130,9 +130,9 @@ class Signatures:
         self.speaker = Speaker(conf, SERVICE_USER)
 
     def verifier(self, context: Context, image: Image, trusted: Sequence[str], *, validates: bool) -> Verifier:
-        """By the signature that the image has, whose certificate was validated: against those that are trusted, if
-        there are any, and *validates* says that there must be. SignatureVerificationFailed,
-        CertificateValidationFailed, NeighbourAway."""
+        """The verifier for the image's signature, after its certificate was validated: against the trusted ones if
+        there are any, which *validates* makes mandatory. SignatureVerificationFailed, CertificateValidationFailed,
+        NeighbourAway."""
         asker = context if has_token(context) else context.elevated()
         certificates = Certificates(self.manager, self.name, Caller(self.speaker.auth(asker)))
         facts = {name: image.properties.get(name) for name in PROPERTIES}
@@ -167,7 +167,7 @@ def validate(certificates: Certificates, certificate_id: str, trusted: Sequence[
 
 
 def check_end(certificates: Certificates, certificate_id: str, trusted: Sequence[str]) -> None:
-    """ValueError if certificates are each other's issuers: cursive would follow them for ever."""
+    """ValueError if certificates have issued each other: cursive would follow them forever."""
     issuers = [*usable(certificates, trusted)]
     seen: list[Certificate] = []
     certificate: Certificate | None = signature_utils.get_certificate(certificates, certificate_id)
@@ -180,7 +180,7 @@ def check_end(certificates: Certificates, certificate_id: str, trusted: Sequence
 
 
 def usable(certificates: Certificates, trusted: Sequence[str]) -> Iterator[Certificate]:
-    """Those that cursive looks for issuers among."""
+    """The certificates among which cursive looks for issuers."""
     for certificate_id in trusted:
         try:
             found = signature_utils.get_certificate(certificates, certificate_id)
@@ -193,7 +193,7 @@ def usable(certificates: Certificates, trusted: Sequence[str]) -> Iterator[Certi
 
 @contextmanager
 def verifying() -> Iterator[None]:
-    """What cursive and cryptography say of a signature or of what is to verify it, as SignatureVerificationFailed."""
+    """Turns errors of cursive and cryptography about a signature or its key into SignatureVerificationFailed."""
     try:
         yield
     except SignatureVerificationError as error:

@@ -1,4 +1,4 @@
-"""Networks, ports, security groups and floating IPs: what connects servers."""
+"""Networks, ports, security groups and floating IPs."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from computeapi.backends.network.former import FormerNetworks
 from computeapi.context import Context
 
 Document = Mapping[str, Any]
-"""A resource in Neutron's words; each record can be made `of` one."""
+"""A resource in Neutron's format; each record has a method `of` that converts one."""
 
 Allocation = str | Mapping[str, str]
-"""The provider in Placement that has what a port asks for; by request, where it has several."""
+"""The provider in Placement that has the resources which a port requests; by request ID, if it has several."""
 ALLOCATION = 'allocation'
 
 MARK = 'compute:'
-"""What the description of a port begins with that compute made."""
+"""The prefix of the descriptions of ports that compute created."""
 
 NetworkListener = Callable[[Context, Collection[str]], None]
-"""Is told, after the fact, whose change it was and which servers it touched. It may be told again."""
+"""Called after a change, with its context and the servers affected. It may be called again for the same change."""
 
 
 @dataclass(frozen=True)
 class Network:
     """A network as Neutron knows it; `subnets` are dicts with id, cidr, ip_version, gateway_ip, dns_nameservers.
 
-    `resource_request` is what a port that is made on it asks of a host (None: nothing).
+    `resource_request` is what a port created on it requests from a host (None: nothing).
     """
 
     id: str
@@ -56,17 +56,17 @@ class Network:
 
     @property
     def is_outside(self) -> bool:
-        """Whether others than its project may route to it, and not live on it."""
+        """Whether projects other than its owner may route to it, but not attach servers to it."""
         return self.external and not self.shared
 
 
 @dataclass(frozen=True)
 class Port:
-    """A port; `fixed_ips` are dicts with subnet_id and ip_address, `floating_ips` addresses that lead to it, where the
-    look-up was for them, too.
+    """A port; `fixed_ips` are dicts with subnet_id and ip_address, `floating_ips` the floating addresses that lead to
+    it, if the query included them.
 
-    `security_groups` are ids; a port without port security can be in none. `resource_request` is what the port asks
-    of a host (None: nothing). `made` says that compute made it, where that can be seen.
+    `security_groups` are IDs; a port without port security cannot have any. `resource_request` is what the port
+    requests from a host (None: nothing). `made` says that compute created it, as far as that is visible.
     """
 
     id: str
@@ -90,7 +90,7 @@ class Port:
 
     @classmethod
     def of(cls, document: Document, network: Document, floating_ips: Sequence[str]) -> Port:
-        """network: that the port is on."""
+        """network: the port's network."""
         facts = {
             'made': document.get('description', '').startswith(MARK),
             'network_name': network['name'],
@@ -103,7 +103,7 @@ class Port:
 
 @dataclass(frozen=True)
 class PortBinding:
-    """How a port is plugged in on a host: `vif_type` as Neutron names it, with what is to be known for it."""
+    """How a port is plugged in on a host: Neutron's `vif_type`, with the details for it."""
 
     network_id: str
     project_id: str
@@ -114,8 +114,8 @@ class PortBinding:
 
 @dataclass(frozen=True)
 class SecurityGroup:
-    """`rules` are dicts with id, direction, ethertype, protocol, port_range_min, port_range_max,
-    remote_ip_prefix, remote_group_id."""
+    """`rules` are dicts with id, direction, ethertype, protocol, port_range_min, port_range_max, remote_ip_prefix,
+    remote_group_id."""
 
     id: str
     name: str
@@ -143,7 +143,7 @@ class FloatingIP:
 
     @classmethod
     def of(cls, document: Document, network: Document) -> FloatingIP:
-        """network: the external one that the address is from."""
+        """network: the external network of the address."""
         facts = {
             'address': document['floating_ip_address'],
             'network_id': document['floating_network_id'],
@@ -155,44 +155,44 @@ class FloatingIP:
 
 
 def profile_of(profile: Document, allocation: Allocation | None = None) -> dict[str, Any]:
-    """What the binding of a port is to be told, where it was told this before."""
+    """The binding profile of a port with this allocation; *profile* is the previous one."""
     others = {name: value for name, value in profile.items() if name != ALLOCATION}
     return others if allocation is None else others | {ALLOCATION: allocation}
 
 
 def owner_of(zone: str | None) -> str:
-    """The device_owner of ports that servers in this availability zone hold."""
+    """The device_owner of ports of servers in this availability zone."""
     return f'compute:{zone or "nova"}'
 
 
 def alike(record: Any, document: Document) -> dict[str, Any]:
-    """What the document calls as the record does; lists as tuples, for a record does not change."""
+    """The fields that the document and the record share; lists become tuples, as records are immutable."""
     named = {each.name: document[each.name] for each in fields(record) if each.name in document}
     return {name: tuple(value) if isinstance(value, list) else value for name, value in named.items()}
 
 
 class Networks(FormerNetworks, Protocol):
-    """Look-ups are bound to the caller's project and what is shared with it (an administrator sees all).
+    """Queries are restricted to the caller's project and what is shared with it (an administrator sees all).
 
     Errors: NetworkNotFound, PortNotFound, SecurityGroupNotFound, FloatingIPNotFound, PortInUse, AddressInUse,
     NoMoreAddresses, FloatingIPInUse, Unreachable, Invalid, OverQuota, NotSupported.
     """
 
     def networks(self, context: Context, ids: Iterable[str] | None = None) -> list[Network]:
-        """The networks with these ids that the caller may use, in one query; None: those that a server of the
-        caller's project can be put on without being named (its own and shared ones, not external)."""
+        """The networks with these IDs that the caller may use, in one query; None: those that servers of the caller's
+        project are attached to by default (its own and shared ones, not external ones)."""
 
     def network(self, context: Context, network_id: str) -> Network: ...
 
     def auto_network(self, context: Context) -> Network:
-        """The network that `networks: auto` means: the only one that the project can use, or one that is made for it
-        when it has none. MultipleNetworks if there is a choice, Invalid if none can be made."""
+        """The network for `networks: auto`: the only one that the project can use, or one that is created for it if it
+        has none. MultipleNetworks if there is a choice, Invalid if none can be created."""
 
     def check_auto_network(self, context: Context) -> None:
-        """Invalid if no network could be made for the project."""
+        """Invalid if no network could be created for the project."""
 
     def port(self, context: Context, port_id: str) -> Port:
-        """Not for its floating IPs."""
+        """Without its floating IPs."""
 
     def ports(
         self,
@@ -204,10 +204,10 @@ class Networks(FormerNetworks, Protocol):
         key: str | None = None,
         floating: bool = False,
     ) -> list[Port]:
-        """Ports by id, by their addresses on whatever network, or by the servers that hold them, oldest first, in a
-        constant number of queries; with the servers a key: only the port of each that was made under it.
+        """Ports by ID, by their addresses on any network, or by the servers that have them, oldest first, in a constant
+        number of queries. With server_ids, *key* selects only the ports that were created under it.
 
-        floating: their floating IPs are wanted, too, which may be one more query."""
+        floating: include their floating IPs, which may take one more query."""
 
     def create_port(
         self,
@@ -224,16 +224,15 @@ class Networks(FormerNetworks, Protocol):
         hostname: str | None = None,
         key: str | None = None,
     ) -> Port:
-        """A port held by the server, with an address of each IP version that the network has (or with `fixed_ip`), on
-        its host. It is the caller's to make and the service's to bind. PortBindingFailed leaves the port.
+        """Create a port of the server, with an address of each IP version that the network has (or with `fixed_ip`),
+        bound to its host. It is created as the caller and bound as this service. PortBindingFailed leaves the port.
 
-        project_id: whose it is, if not the caller's.  `security_groups` are ids, none meaning the project's default
+        project_id: its project, if not the caller's.  `security_groups` are IDs; none means the project's default
         group.  zone: of the host.
 
-        The network service gives the port its id. The key, a short text, tells what the port is for among those of
-        the server: a call that is made again under the same key, as after a crash, returns the port there is. On a
-        Neutron the key is in the description, given as the port is made and looked for before, beside the
-        device_id."""
+        The network service chooses the port's ID. The key, a short text, identifies the port among those of the server:
+        a call that is repeated with the same key, as after a crash, returns the existing port. With a Neutron the key
+        is in the description, which is set at creation and looked up beforehand, together with the device_id."""
 
     def bind_port(
         self,
@@ -246,34 +245,34 @@ class Networks(FormerNetworks, Protocol):
         hostname: str | None = None,
         allocation: Allocation | None = None,
     ) -> Port:
-        """Give an existing port to the server and put it on a host (ACTIVE, at once or when something there has
-        connected it), or on none; PortInUse if another server holds it, PortBindingFailed. Binding it again, also to
-        another host, is no error.  allocation: where on the host the port has what it asks for, if it does."""
+        """Attach an existing port to the server and bind it to a host (ACTIVE, at once or when something there has
+        connected it), or to none; PortInUse if another server has it, PortBindingFailed. Binding it again, also to
+        another host, is no error.  allocation: where on the host the port has the resources that it requests, if
+        any."""
 
     def add_binding(self, context: Context, port_id: str, host: str, *, allocation: Allocation | None = None) -> bool:
-        """Let the port be ready on one more host, to which its server is going; whether the network service will tell
-        (network-vif-plugged) when it is connected there. Again is no error; PortBindingFailed, PortNotFound.
+        """Prepare the port on a second host, to which its server is moving; returns whether the network service will
+        report (network-vif-plugged) when it is connected there. Idempotent; PortBindingFailed, PortNotFound.
 
-        allocation: where on that host the port has what it asks for, if it does."""
+        allocation: where on that host the port has the resources that it requests, if any."""
 
     def activate_binding(self, context: Context, port_id: str, host: str) -> None:
-        """From now on the port is used on this host, which a binding was added for. Again is no error; NotFound if
-        there is no such binding."""
+        """Switch the port to this host, which has a binding. Idempotent; NotFound if there is no such binding."""
 
     def delete_binding(self, context: Context, port_id: str, host: str) -> None:
-        """The port is not for this host, on which it is not used now; no error if it never was."""
+        """Delete the inactive binding of the port to this host; no error if there is none."""
 
     def unbind_port(self, context: Context, port_id: str) -> None:
-        """Take the port from its server and leave it; no error if it is gone."""
+        """Detach the port from its server without deleting it; no error if it is gone."""
 
     def delete_port(self, context: Context, port_id: str) -> None:
-        """Free its addresses and dissociate its floating IPs; no error if it is gone."""
+        """Delete the port, release its addresses and dissociate its floating IPs; no error if it is gone."""
 
     def add_fixed_ip(self, context: Context, port_id: str) -> Port:
-        """One more address on the port."""
+        """Add one more address to the port."""
 
     def remove_fixed_ip(self, context: Context, port_id: str, address: str) -> Port:
-        """Take the address from the port; no error if it has another one only."""
+        """Remove the address from the port; no error if the port does not have it."""
 
     def security_groups(
         self,
@@ -283,12 +282,12 @@ class Networks(FormerNetworks, Protocol):
         names_or_ids: Iterable[str] | None = None,
         all_projects: bool = False,
     ) -> list[SecurityGroup]:
-        """The project's groups (its default group is made when first asked for); with names_or_ids those, where an
-        unknown one is SecurityGroupNotFound and a name held twice Conflict; with all_projects all that the caller may
+        """The project's groups (its default group is created on first use); with names_or_ids those, where an unknown
+        one raises SecurityGroupNotFound and an ambiguous name Conflict; with all_projects all that the caller may
         see."""
 
     def security_group_names(self, context: Context, ids: Iterable[str]) -> Mapping[str, str]:
-        """By id, what those of the groups are called that the caller may see."""
+        """The names of those of the groups that the caller may see, by ID."""
 
     def security_group(self, context: Context, group_id: str) -> SecurityGroup: ...
 
@@ -309,7 +308,7 @@ class Networks(FormerNetworks, Protocol):
     def floating_ip(self, context: Context, floating_ip_id: str) -> FloatingIP: ...
 
     def create_floating_ip(self, context: Context, pool: str | None = None) -> FloatingIP:
-        """From the external network of that name or id (FloatingIPPoolNotFound); None: the first one."""
+        """Create one from the external network with that name or ID (FloatingIPPoolNotFound); None: the first one."""
 
     def associate_floating_ip(
         self, context: Context, address: str, port_id: str, fixed_address: str | None = None
@@ -323,8 +322,8 @@ class Networks(FormerNetworks, Protocol):
         """The external networks."""
 
     def ports_left(self, context: Context, project_id: str) -> int | None:
-        """How many more ports the project may have; None for as many as it likes."""
+        """How many more ports the project may have; None if unlimited."""
 
     def quotas(self, context: Context, project_id: str) -> Mapping[str, Mapping[str, int]]:
-        """By name as compute's proxies call them (floating_ips, security_groups, security_group_rules, networks,
-        ports): dicts with limit and in_use."""
+        """By the names in compute's proxy APIs (floating_ips, security_groups, security_group_rules, networks, ports):
+        dicts with limit and in_use."""

@@ -1,4 +1,4 @@
-"""What networks were asked for when compute kept them by itself, and what is still asked until 2.43."""
+"""The operations of the former nova-network, which the API has until microversion 2.43."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from computeapi.context import Context
 
 @dataclass(frozen=True)
 class FixedIP:
-    """An address of a subnet; `reserved`: no port is given it.  `server_id`: that has it."""
+    """An address of a subnet; `reserved`: it is not assigned to ports.  `server_id`: the server that has it."""
 
     address: str
     cidr: str
@@ -20,7 +20,7 @@ class FixedIP:
 
 @dataclass(frozen=True)
 class PoolAddress:
-    """An address that a floating IP can have (or has, if it has a project); `pool` is the name of its network."""
+    """An address for floating IPs (in use if it has a project); `pool` is the name of its network."""
 
     address: str
     pool: str
@@ -32,7 +32,7 @@ class PoolAddress:
 
 @dataclass(frozen=True)
 class DNSDomain:
-    """A domain of a project, or everybody's; `scope` is public, or private to a zone."""
+    """A domain of a project, or of everybody; `scope` is public, or private to a zone."""
 
     domain: str
     scope: str
@@ -42,7 +42,7 @@ class DNSDomain:
 
 @dataclass(frozen=True)
 class DNSEntry:
-    """A name in a domain, and the address that it stands for; its kind (A, AAAA) is said by who makes it."""
+    """A name in a domain, and the address that it stands for; its kind (A, AAAA) is given by the creator."""
 
     domain: str
     name: str
@@ -51,37 +51,38 @@ class DNSEntry:
 
 
 class FormerNetworks(Protocol):
-    """A part of Networks; where a network service has no such thing, NotSupported."""
+    """A part of Networks; NotSupported if a network service has no equivalent."""
 
     def fixed_ip(self, context: Context, address: str) -> FixedIP:
-        """FixedIPNotFound if no subnet that the caller sees has the address; of several, the one where it is used."""
+        """FixedIPNotFound if no subnet that the caller sees has the address; of several, the one that uses it."""
 
     def reserve_fixed_ip(self, context: Context, address: str) -> None:
-        """Give the address to no port any more, on whichever of the networks that the caller sees; FixedIPNotFound."""
+        """Exclude the address from assignment, on each network that the caller can see; FixedIPNotFound."""
 
     def unreserve_fixed_ip(self, context: Context, address: str) -> None:
-        """The opposite; no error if it is not reserved."""
+        """Undo the reservation; no error if it is not reserved."""
 
     def pool_addresses(self, context: Context, *, host: str | None = None, most: int) -> list[PoolAddress]:
-        """Those that floating IPs have (with a host: that lead to it), and then those that are free, up to *most*."""
+        """The addresses of floating IPs (with *host*: of those that lead to it), then free ones, up to *most*."""
 
     def add_pool_addresses(
         self, context: Context, addresses: str, *, pool: str | None = None, interface: str | None = None
     ) -> str:
-        """Let floating IPs of the pool have these addresses: one, or those of an IPv4 network. The name of the pool,
-        which is the first if none is named, and made if there is none. Conflict if some pool has one of them."""
+        """Add these addresses to a pool of floating IPs: a single one, or those of an IPv4 network. Returns the name of
+        the pool, by default the first one, which is created if there is none. Conflict if any address is in a pool
+        already."""
 
     def remove_pool_addresses(self, context: Context, addresses: str) -> None:
-        """Take them from all pools, and the floating IPs that have them from their projects."""
+        """Remove them from all pools, and delete the floating IPs that use them."""
 
     def dns_domains(self, context: Context) -> list[DNSDomain]:
         """The domains of the caller's project and those of everybody."""
 
     def set_dns_domain(self, context: Context, domain: DNSDomain) -> None:
-        """Make the domain, or change it."""
+        """Create the domain, or change it."""
 
     def delete_dns_domain(self, context: Context, domain: str) -> None:
-        """With all that is in it; DNSDomainNotFound."""
+        """Delete the domain with all its entries; DNSDomainNotFound."""
 
     def dns_entries(
         self, context: Context, domain: str, *, name: str | None = None, address: str | None = None
@@ -89,7 +90,7 @@ class FormerNetworks(Protocol):
         """The entries of the caller's project with this name or address; DNSDomainNotFound."""
 
     def set_dns_entry(self, context: Context, entry: DNSEntry) -> None:
-        """Make the entry, or change its address; DNSDomainNotFound, Conflict if another project has the name."""
+        """Create the entry, or change its address; DNSDomainNotFound, Conflict if another project has the name."""
 
     def delete_dns_entry(self, context: Context, domain: str, name: str) -> None:
         """DNSDomainNotFound, DNSEntryNotFound."""

@@ -1,4 +1,4 @@
-"""Protocols that rules of security groups speak of."""
+"""Protocols in the rules of security groups."""
 
 NUMBERS = {
     'ah': 51,
@@ -25,9 +25,9 @@ NUMBERS = {
     'udplite': 136,
     'vrrp': 112,
 }
-"""By the names that a rule may call them by."""
+"""By the names that rules may use."""
 
 ICMP, ICMPV6 = NUMBERS['icmp'], NUMBERS['icmpv6']
 WITH_PORTS = frozenset(NUMBERS[name] for name in ('tcp', 'udp', 'dccp', 'sctp', 'udplite'))
 OF_IPV6 = frozenset(number for name, number in NUMBERS.items() if 'v6' in name)
-"""Those that packets of IPv4 do not have."""
+"""Protocols that do not occur in IPv4 packets."""

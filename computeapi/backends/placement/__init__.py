@@ -1,7 +1,7 @@
-"""Placement: tells others of the cloud what compute hosts have, and who holds what of them.
+"""Placement: publishes the resources of compute hosts and their allocations to the cloud.
 
-Compute decides by its own rows and tells Placement afterwards. What is told says how things are and not what changed,
-so that it can be told again; what others wrote there stays as it is.
+Compute decides with its own rows, and updates Placement afterwards. Updates state the whole result and not the change,
+so that they can be repeated; entries of other services are left as they are.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,18 +11,18 @@ from typing import NamedTuple, Protocol
 from computeapi.errors import Error
 
 INSTANCE, MIGRATION = 'INSTANCE', 'MIGRATION'
-"""The types of consumers that are compute's: servers and moves."""
+"""The consumer types of compute: servers and migrations."""
 
 Resources = Mapping[str, Mapping[str, int]]
 """Amounts by provider and resource class."""
 
 
 Chosen = Mapping[str, str]
-"""The provider that has what is asked for, by request."""
+"""The chosen provider, by request ID."""
 
 
 class ResourceRequest(NamedTuple):
-    """What a port asks of one provider below a host: amounts by resource class, and traits."""
+    """What a port requests from one provider below a host: amounts by resource class, and traits."""
 
     id: str
     resources: Mapping[str, int]
@@ -30,7 +30,7 @@ class ResourceRequest(NamedTuple):
 
 
 class Inventory(NamedTuple):
-    """What a provider has of a resource class (total 0: nothing); one consumer can have `max_unit` of it."""
+    """The inventory of a resource class at a provider (total 0: none); a consumer can allocate up to `max_unit`."""
 
     total: int
     allocation_ratio: float
@@ -40,7 +40,7 @@ class Inventory(NamedTuple):
 
 @dataclass(frozen=True)
 class Provider:
-    """A host. traits, aggregates: each that compute decides on, and whether it is the host's; others are left alone.
+    """A host. traits, aggregates: those that compute manages, each with whether the host has it; others are left alone.
 
     inventories: by resource class; other classes are left alone, too.
     """
@@ -53,7 +53,7 @@ class Provider:
 
 
 class Holding(NamedTuple):
-    """What a consumer holds. generation: which version of it that is; None for a consumer that holds nothing yet."""
+    """The allocations of a consumer. generation: of the consumer; None if it has no allocations yet."""
 
     consumer_id: str
     type: str = INSTANCE
@@ -64,49 +64,49 @@ class Holding(NamedTuple):
 
 
 class StaleHolding(Error):
-    """Somebody else has changed meanwhile what a consumer, or a provider, is."""
+    """A consumer or a provider was changed concurrently."""
 
     text = 'Placement knows something newer.'
 
 
 class PlacementRefused(Error):
-    """What Placement does not take: the provider is not there, or has not so much."""
+    """Placement rejected the request: the provider does not exist, or lacks the resources."""
 
 
 class Placement(Protocol):
     """Errors: NeighbourAway, StaleHolding, PlacementRefused."""
 
     def declare(self, provider: Provider) -> None:
-        """Let Placement know the provider as it is here, whether it is new or known."""
+        """Create or update the provider in Placement."""
         ...
 
     def differences(self, provider: Provider) -> list[str]:
-        """What Placement knows otherwise, in words: 'inventory', 'traits', 'aggregates'; 'provider' if nothing."""
+        """The parts that differ: 'name', 'inventories', 'traits', 'aggregates'; 'provider' if it is missing."""
         ...
 
     def withdraw(self, provider_id: str) -> None:
-        """The host is gone, if it was known. PlacementRefused while somebody holds something of it, or it has parts."""
+        """Delete the provider, if it exists. PlacementRefused while it has allocations or child providers."""
         ...
 
     def leave_aggregate(self, aggregate_id: str, provider_ids: Sequence[str]) -> None:
-        """The aggregate is gone: these providers are in it no more."""
+        """Remove these providers from a deleted aggregate."""
         ...
 
     def holding(self, consumer_id: str) -> Holding:
-        """What the consumer holds, whoever it is."""
+        """The allocations of a consumer of any type."""
         ...
 
     def hold(self, holdings: Sequence[Holding]) -> None:
-        """Let these consumers hold just that, all or nothing; StaleHolding unless their generations are the last."""
+        """Replace the allocations of these consumers, all or none; StaleHolding unless the generations are current."""
         ...
 
     def holders(self, provider_id: str) -> Mapping[str, Mapping[str, int]]:
-        """By consumer, what is held of the provider; nothing of one that is not there."""
+        """The allocations of a provider, by consumer; empty if the provider does not exist."""
         ...
 
     def candidates(
         self, requests: Sequence[ResourceRequest], together: Sequence[Sequence[str]] = ()
     ) -> Mapping[str, Chosen]:
-        """By provider of a host that has all that is asked for, what would give it. together: the ids of requests that
-        must be met in one part of the host."""
+        """The possible choices of providers, by host provider, one for each host that meets all requests. together:
+        groups of request IDs that must be met in one subtree of the host."""
         ...

@@ -1,7 +1,7 @@
-"""A Placement service, spoken to by openstacksdk's adapter.
+"""A Placement service, called with openstacksdk's adapter.
 
-A provider has a generation, and so has a consumer: who writes says which one it has seen, and is refused when somebody
-else was quicker.
+Providers and consumers have generations: a writer states which one it has read, and is refused after a concurrent
+change.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
@@ -27,7 +27,7 @@ from computeapi.backends.placement import (
 from computeapi.context import Context
 from computeapi.errors import Error
 
-# Consumers have types; answers about aggregates have generations.
+# Needed for consumer types, and for generations in answers about aggregates.
 MICROVERSION = '1.38'
 STALE = 'placement.concurrent_update'
 MOST_TRIES = 4
@@ -75,7 +75,7 @@ class PlacementService:
         return found
 
     def _wanted(self, provider: Provider) -> dict[str, Callable[[Any], Any]]:
-        """By part of a provider, what is to stand there instead of what does."""
+        """By part of a provider, a function from its current to its wanted value."""
 
         def inventories(there: Mapping[str, Any]) -> dict[str, Any]:
             others = {name: each for name, each in there.items() if name not in provider.inventories}
@@ -91,7 +91,7 @@ class PlacementService:
         return {'inventories': inventories, 'traits': traits, 'aggregates': aggregates}
 
     def _traits(self, names: Collection[str]) -> Set[str]:
-        """Those of these traits that this Placement knows; it forgets none, but a later release knows more."""
+        """The known traits, after looking up new names; Placement never forgets one, but an upgrade may add some."""
         if unknown := sorted(set(names) - self.traits):
             self.traits |= set(self._ask('GET', f'/traits?name=in:{",".join(unknown)}')['traits'])
         return self.traits
@@ -144,10 +144,10 @@ class PlacementService:
             found.setdefault(root, chosen)
         return found
 
-    # ------------------------------------------------------------ how it is asked
+    # ------------------------------------------------------------ requests
 
     def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None, *, missing: bool = False) -> Any:
-        """What it answers, as JSON. missing: None where there is no such thing, which is no error."""
+        """The answer as JSON. missing: return None for a 404 instead of raising an error."""
         proxy = self.service.proxy(ITSELF, Proxy)
         with self.service.asked(ITSELF):
             answer = proxy.request(path, method, json=body, microversion=MICROVERSION)
@@ -177,7 +177,7 @@ def _document(inventory: Inventory) -> dict[str, Any]:
 
 
 def _chosen(there: Sequence[str], wanted: Mapping[str, bool]) -> list[str]:
-    """What stands there with what is wanted and without what is not; the same list if that changes nothing."""
+    """The current names plus the wanted ones and minus the unwanted; an equal list if nothing changes."""
     missing = [name for name, is_wanted in sorted(wanted.items()) if is_wanted and name not in there]
     return [name for name in there if wanted.get(name, True)] + missing
 

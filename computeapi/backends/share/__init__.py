@@ -1,4 +1,4 @@
-"""Shares: file systems that servers mount over the network, and that outlive them."""
+"""Shares: network file systems that servers mount, and that outlive them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from typing import Protocol
 from computeapi.context import Context
 
 PROTOCOLS = ('NFS', 'CEPHFS')
-"""What hosts can mount."""
+"""The protocols that hosts can mount."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ class Share:
 
 
 class Shares(Protocol):
-    """Look-ups are bound to the caller's project and what is public (an administrator sees all): ShareNotFound."""
+    """Queries are restricted to the caller's project and public shares (an administrator sees all): ShareNotFound."""
 
     def get(self, context: Context, share_id: str) -> Share: ...
 
     def allow(self, context: Context, share_id: str, address: str) -> None:
-        """Let the host at that IP address mount the share, and nobody delete it; no error if that is so already."""
+        """Allow the host with that IP address to mount the share, and protect the share from deletion; idempotent."""
 
     def deny(self, context: Context, share_id: str, address: str) -> None:
-        """Take that back; no error if it is gone, or the share is."""
+        """Undo `allow`; no error if the access or the share is gone."""

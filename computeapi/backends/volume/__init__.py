@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from computeapi.context import Context
 
-# What block storage knows of the image that a volume was made from, beside the image's properties.
+# What block storage knows of the image that a volume was created from, besides the image's properties.
 NOT_PROPERTIES = frozenset(
     {'image_id', 'image_name', 'checksum', 'container_format', 'disk_format', 'min_disk', 'min_ram', 'size'}
 )
@@ -18,9 +18,9 @@ NOT_PROPERTIES = frozenset(
 class Volume:
     """A volume as Cinder knows it; `size` in GiB.
 
-    `attachments` are those in use: dicts with attachment_id, server_id, host, device, attached_at;
-    `image_metadata` is what the volume was made from, when it is bootable; `migration_status` is set while block
-    storage moves the volume.
+    `attachments` are the active ones: dicts with attachment_id, server_id, host, device, attached_at; `image_metadata`
+    describes the image that a bootable volume was created from; `migration_status` is set while block storage moves the
+    volume.
     """
 
     id: str
@@ -49,7 +49,7 @@ class Volume:
 
     @property
     def image_properties(self) -> dict[str, Any]:
-        """The properties of the image that it was made from."""
+        """The properties of the image that it was created from."""
         return {name: value for name, value in self.image_metadata.items() if name not in NOT_PROPERTIES}
 
 
@@ -72,10 +72,10 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Attachment:
-    """A server's hold on a volume; `status` is reserved, attaching or attached, `mode` rw or ro.
+    """An attachment of a volume to a server; `status` is reserved, attaching or attached, `mode` rw or ro.
 
-    `connector` is what the host said about itself, `device` the name of the disk in the server; `connection` is how
-    the host reaches the volume, which is a secret.
+    `connector` has the host's connector properties, `device` the name of the disk in the server; `connection` is how
+    the host connects to the volume, which is secret.
     """
 
     id: str
@@ -98,7 +98,7 @@ class Attachment:
 
 @dataclass(frozen=True)
 class VolumeType:
-    """A kind of volume; the extra spec `multiattach` with the value `<is> True` lets several servers share one.
+    """A volume type; the extra spec `multiattach` with the value `<is> True` allows several servers to share a volume.
 
     `encryption` has provider, cipher, key_size and control_location; None: volumes of the type are not encrypted.
     """
@@ -119,24 +119,24 @@ class VolumeType:
 
 
 VolumeListener = Callable[[Context, Volume], None]
-"""Is told, after the fact, whose change it was and how the volume is now."""
+"""Called after a change, with its context and the volume's new state."""
 
 
 VolumeUsers = Callable[[str, str], bool]
-"""Whether compute says that this volume is a disk of this server."""
+"""Whether compute knows this volume as a disk of this server."""
 
 
 class Volumes(Protocol):
-    """Look-ups are bound to the caller's project (an administrator sees all): VolumeNotFound, SnapshotNotFound.
+    """Queries are restricted to the caller's project (an administrator sees all): VolumeNotFound, SnapshotNotFound.
 
-    The id that a caller wants for what it makes tells one call from another: a call that is made again, as after a
-    crash, returns what there is. The id that is returned counts. Block storage that gives ids of its own, as Cinder
-    does, keeps the wanted one in the metadata of a volume or snapshot, and `delete` and `delete_snapshot` find by it
-    too, for who does not know what came of it. An attachment has no room for it: there the same volume for the same
-    server is the same call.
+    A caller may pass the ID that it wants for a new resource. It identifies the call: a repeated call, as after a
+    crash, returns the existing resource. Only the ID in the result counts. Block storage that chooses IDs itself, as
+    Cinder does, keeps the wanted one in the metadata of a volume or snapshot, and `delete` and `delete_snapshot` also
+    find by it, for callers that do not know the result of a call. An attachment has no metadata: there, the same volume
+    and server mean the same call.
 
-    What takes its time is begun, and `status` tells how far it is: a new volume is `creating` or `downloading`, then
-    `available`; a new snapshot is `creating`. What failed is in a status that begins with `error`.
+    Long operations are only started, and `status` shows their progress: a new volume is `creating` or `downloading`,
+    then `available`; a new snapshot is `creating`. After a failure the status begins with `error`.
     """
 
     def get(self, context: Context, volume_id: str) -> Volume: ...
@@ -144,7 +144,7 @@ class Volumes(Protocol):
     def get_many(self, context: Context, volume_ids: Iterable[str]) -> dict[str, Volume]: ...
 
     def list(self, context: Context) -> builtins.list[Volume]:
-        """The caller's project's volumes, newest first, at most 1000."""
+        """The volumes of the caller's project, newest first, at most 1000."""
 
     def create(
         self,
@@ -161,14 +161,14 @@ class Volumes(Protocol):
         metadata: Mapping[str, str] | None = None,
         volume_id: str | None = None,
     ) -> Volume:
-        """A volume that becomes available (bootable when made from an image), with the wanted `volume_id` or another;
-        it is the project's whose caller *context* is.
+        """Create a volume that becomes available (bootable if it is created from an image), with the wanted `volume_id`
+        or another one; it belongs to the project of *context*.
 
         OverQuota; Invalid, also for an image that cannot be used; VolumeTypeNotFound, SnapshotNotFound,
         VolumeNotFound."""
 
     def delete(self, context: Context, volume_id: str) -> None:
-        """Invalid unless available or in error and without attachments or snapshots."""
+        """Invalid unless the volume is available or in error, and has no attachments or snapshots."""
 
     def reserve(
         self,
@@ -179,26 +179,27 @@ class Volumes(Protocol):
         beside: str | None = None,
         connector: Mapping[str, Any] | None = None,
     ) -> str:
-        """The id of the attachment that the server has of the volume, or else of a new one in state `reserved` (the
-        volume: `reserved`, or as it was when multiattach and in use); Invalid if the volume is not available, or in
-        use and not multiattach.
+        """The ID of the server's existing attachment of the volume, or of a new one in state `reserved` (the volume
+        becomes `reserved`, or stays as it was if it is multiattach and in use); Invalid if the volume is not available,
+        or is in use and not multiattach.
 
-        beside: another attachment that the server has of it, which is to have two for a while; AttachmentNotFound if
-        it has none.  connector: what a host
-        says about itself, which gets it ready for the volume at once."""
+        beside: another attachment of the volume that the server has; it gets a second one for a while.
+        AttachmentNotFound if it does not have that one.  connector: the connector properties of a host, for which the
+        volume is then prepared at once."""
 
     def attachments(
         self, context: Context, *, server_ids: Collection[str] = (), volume_id: str | None = None
     ) -> builtins.list[Attachment]:
-        """Those of these servers (none: of all), or of a volume, in every state; administrators see all projects'."""
+        """The attachments of these servers (none: all), or of a volume, in every state; an administrator sees those of
+        all projects."""
 
     def connect(self, context: Context, attachment_id: str, connector: Mapping[str, Any]) -> object:
-        """Get the host ready for the volume that says this about itself, before it uses it: the volume is `attaching`
-        until `complete`. AttachmentNotFound; Invalid for one that is in use."""
+        """Prepare the volume for the host with these connector properties, before it uses the volume, which is
+        `attaching` until `complete`. AttachmentNotFound; Invalid for a volume that is in use."""
 
     def complete(self, context: Context, attachment_id: str, connector: Mapping[str, Any] | None = None) -> None:
-        """The attachment is in use, by the host that says this about itself, as `mountpoint`: the volume is `in-use`.
-        Without a connector by none, or by that which it was reserved with. AttachmentNotFound."""
+        """Mark the attachment as in use by the host with these connector properties, at `mountpoint`: the volume is
+        `in-use`. Without a connector, by no host, or by the one that it was reserved with. AttachmentNotFound."""
 
     def begin_detaching(self, context: Context, volume_id: str) -> None:
         """The volume is `detaching` until one of its attachments is released; Invalid unless it is `in-use`."""
@@ -207,20 +208,20 @@ class Volumes(Protocol):
         """The volume is `in-use` again, if it was `detaching`."""
 
     def release(self, context: Context, attachment_id: str) -> None:
-        """Delete the attachment, whatever its state; without another the volume is `available`. No error if gone."""
+        """Delete the attachment in any state; after the last one the volume is `available`. No error if it is gone."""
 
     def reimage(self, context: Context, volume_id: str, image_id: str) -> None:
-        """Begin to write an image over the volume, whose status must be available or reserved; it is so again when
-        that is done, and `downloading` meanwhile."""
+        """Start to write an image over the volume, which must be available or reserved; it is `downloading` meanwhile,
+        and then has its previous status again."""
 
     def swap(self, context: Context, old_volume_id: str, new_volume_id: str, *, failed: bool = False) -> str:
-        """The new volume took over the old one's data (live swap), and with it the move is done; the id that the new
-        one has from now on. failed: it did not, and the old one stays what it was."""
+        """Complete a swap in which the new volume took over the old one's data; returns the ID that the new volume has
+        from now on. failed: it did not, and the old volume stays in use."""
 
     def get_snapshot(self, context: Context, snapshot_id: str) -> Snapshot: ...
 
     def list_snapshots(self, context: Context) -> builtins.list[Snapshot]:
-        """The caller's project's snapshots, newest first, at most 1000."""
+        """The snapshots of the caller's project, newest first, at most 1000."""
 
     def create_snapshot(
         self,
@@ -233,11 +234,12 @@ class Volumes(Protocol):
         metadata: Mapping[str, str] | None = None,
         snapshot_id: str | None = None,
     ) -> Snapshot:
-        """Of an available volume, or with force of one in use, with the wanted id or another; OverQuota, Invalid."""
+        """Create a snapshot of an available volume, or with force of one in use; the ID may be another one. OverQuota,
+        Invalid."""
 
     def delete_snapshot(self, context: Context, snapshot_id: str) -> None: ...
 
     def availability_zones(self, context: Context) -> builtins.list[str]: ...
 
     def volume_type(self, context: Context, name_or_id: str) -> VolumeType:
-        """VolumeTypeNotFound if there is none, or none that the caller may use."""
+        """VolumeTypeNotFound if it does not exist, or the caller may not use it."""

@@ -23,12 +23,12 @@ def compute(host: HostState, spec: Spec) -> bool:
 
 
 def availability_zone(host: HostState, spec: Spec) -> bool:
-    """The host is in the availability zone that is asked for."""
+    """The host is in the requested availability zone."""
     return spec.availability_zone in (None, host.zone)
 
 
 def compute_capabilities(host: HostState, spec: Spec) -> bool:
-    """Extra specs `capabilities:NAME` say what the host must be."""
+    """The host has the capabilities that extra specs `capabilities:NAME` require."""
     facts = {'hypervisor_type': host.hypervisor_type, **_flat(host.cpu_info, 'cpu_info')}
     prefix = 'capabilities:'
     wanted = {key[len(prefix) :]: value for key, value in spec.extra_specs.items() if key.startswith(prefix)}
@@ -36,7 +36,7 @@ def compute_capabilities(host: HostState, spec: Spec) -> bool:
 
 
 def image_properties(host: HostState, spec: Spec) -> bool:
-    """The architecture and hypervisor type that the image names."""
+    """The host has the architecture and hypervisor type that the image requires."""
     architecture = spec.image_properties.get('hw_architecture') or spec.image_properties.get('architecture')
     hypervisor = spec.image_properties.get('img_hv_type') or spec.image_properties.get('hypervisor_type')
     if architecture and architecture != host.cpu_info.get('arch'):
@@ -45,32 +45,32 @@ def image_properties(host: HostState, spec: Spec) -> bool:
 
 
 def same_host(host: HostState, spec: Spec) -> bool:
-    """The hint same_host: where one of these servers is."""
+    """The hint same_host: the host has one of these servers."""
     wanted = listed(spec.hints.get('same_host'))
     return not wanted or any(server_id in host.servers for server_id in wanted)
 
 
 def different_host(host: HostState, spec: Spec) -> bool:
-    """The hint different_host: where none of these servers is."""
+    """The hint different_host: the host has none of these servers."""
     return not any(server_id in host.servers for server_id in listed(spec.hints.get('different_host')))
 
 
 def group_affinity(host: HostState, spec: Spec) -> bool:
-    """A group's servers are together."""
+    """The servers of the group are on the same host (affinity)."""
     if host.group is None or host.group.policy != AFFINITY:
         return True
     return not host.group.hosts or host.name in host.group.hosts
 
 
 def group_anti_affinity(host: HostState, spec: Spec) -> bool:
-    """A group's servers are apart, or no more of them on one host than its rule allows."""
+    """The servers of the group are on different hosts (anti-affinity), or as many on one host as its rule allows."""
     if host.group is None or host.group.policy != ANTI_AFFINITY:
         return True
     return host.group.members < host.group.most
 
 
 def aggregate_extra_specs(host: HostState, spec: Spec) -> bool:
-    """Extra specs in the aggregate scope (or in none) that an aggregate of the host must have."""
+    """An aggregate of the host has the extra specs that are in the aggregate scope (or in none)."""
     wanted = {
         key.removeprefix(AGGREGATE_SCOPE): value
         for key, value in spec.extra_specs.items()
@@ -80,7 +80,7 @@ def aggregate_extra_specs(host: HostState, spec: Spec) -> bool:
 
 
 def aggregate_isolation(host: HostState, spec: Spec) -> bool:
-    """An aggregate with filter_tenant_id, perhaps with more words behind, takes only servers of those projects."""
+    """An aggregate with filter_tenant_id (or with a suffix to it) accepts only servers of those projects."""
     keys = {key for values in host.aggregates for key in values if key.startswith('filter_tenant_id')}
     allowed = {project for key in keys for project in _own(host, key)}
     return not allowed or spec.project_id in allowed
@@ -93,7 +93,7 @@ def aggregate_image_isolation(host: HostState, spec: Spec) -> bool:
 
 
 def aggregate_type_affinity(host: HostState, spec: Spec) -> bool:
-    """An aggregate with instance_type takes only flavors of those names."""
+    """An aggregate with instance_type accepts only flavors of those names."""
     wanted = _own(host, 'instance_type')
     return not wanted or spec.flavor_name in wanted
 

@@ -236,7 +236,7 @@ def mend(platform: Platform, context: Context, server: Server) -> None:
             except NeighbourAway:
                 raise
             except Error as error:
-                LOG.warning('Volume %s of server %s is not connected: %s', device.volume_id, server.uuid, error)
+                LOG.warning('Volume %s of server %s could not be connected: %s', device.volume_id, server.uuid, error)
 
 
 # ------------------------------------------------------------------ while the server runs on

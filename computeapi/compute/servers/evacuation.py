@@ -124,7 +124,7 @@ def abandon(job: Job, migration: Migration) -> None:
     try:
         job.driver.destroy(placement.at(job.server, migration.source_host))
     except HypervisorError as error:
-        LOG.warning('Host %s still has the machine of %s: %s', migration.source_host, job.server.uuid, error)
+        LOG.warning('Host %s still has the virtual machine of %s: %s', migration.source_host, job.server.uuid, error)
 
 
 def return_hosts(platform: Platform, names: Collection[str]) -> None:
@@ -152,5 +152,5 @@ def return_agent(platform: Platform, host: str) -> None:
         try:
             return return_hosts(platform, [host])
         except HypervisorError as error:
-            LOG.warning('What was evacuated from host %s is still there: %s', host, error)
+            LOG.warning('Servers that were evacuated from host %s are still there: %s', host, error)
         time.sleep(AGAIN_SECONDS)

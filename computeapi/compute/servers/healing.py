@@ -32,5 +32,5 @@ class Healing:
         try:
             self.addresses.refresh(NOBODY, server_ids)
         except NeighbourAway as away:
-            LOG.warning('The addresses of servers are not looked at: %s', away)
+            LOG.warning('The addresses of servers could not be checked: %s', away)
             self.last = before

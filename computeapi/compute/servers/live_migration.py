@@ -282,7 +282,7 @@ def leave_host(job: Job) -> None:
         try:
             job.driver.destroy(placement.at(job.server, host))
         except HypervisorError as error:
-            LOG.warning('Host %s may still be ready for %s: %s', host, job.server.uuid, error)
+            LOG.warning('Host %s may still be prepared for %s: %s', host, job.server.uuid, error)
         ports.leave_hosts(platform.networks, job.server, {host})
         disks.stay(platform, job.elevated, job.server)
     job.end()

@@ -124,7 +124,7 @@ class ServerManager:
                 found = [*(replace(each, unreachable=True) for each in others), *found]
         self._complete(found, needs)
         if last is not None:
-            LOG.info('A page ends after %d servers were looked at, of which %d fit.', self.most_looked_at, len(found))
+            LOG.info('A page ends after %d servers were examined, of which %d match.', self.most_looked_at, len(found))
         return Found(found, last)
 
     def _complete(self, found: Sequence[Server], needs: Collection[str]) -> None:

@@ -52,7 +52,7 @@ def remove_machine(driver: Hypervisor, server: Server) -> None:
     try:
         driver.destroy(server)
     except HostDown:
-        LOG.warning('Host %s is down: the machine of %s is left there for now', server.host, server.uuid)
+        LOG.warning('Host %s is down: the virtual machine of %s is left there for now', server.host, server.uuid)
 
 
 def remove_stray(platform: Platform, server: Server, host: str | None, newest: int) -> None:

@@ -52,7 +52,7 @@ def be_patient(job: Job, step: str, waiting: Callable[[], Sequence[str]]) -> Non
         raise NotYet(min(LOOK_AGAIN_SECONDS, timeout - passed))
     if job.platform.conf.vif_plugging_is_fatal:
         raise PortNotPlugged(seconds=timeout, ids=', '.join(down))
-    LOG.warning('Server %s goes on without ports %s', job.server.uuid, ', '.join(down))
+    LOG.warning('Server %s continues without ports %s', job.server.uuid, ', '.join(down))
 
 
 def unplugged(job: Job) -> list[str]:

@@ -55,7 +55,7 @@ class Addresses:
             server_ids = self._try(context, server_ids)
             if not server_ids:
                 return
-        LOG.warning('The addresses of servers %s are not up to date: they keep changing', ', '.join(server_ids))
+        LOG.warning('The addresses of servers %s are not up to date, because they keep changing', ', '.join(server_ids))
 
     def _try(self, context: Context, server_ids: Collection[str]) -> set[str]:
         """Refresh once; returns the servers that changed in the meantime."""

@@ -59,7 +59,7 @@ class PowerStates:
         try:
             return self.platform.hypervisor.power_state(server)
         except Error as error:
-            LOG.info('Whether %s runs cannot be seen: %s', server.uuid, error)
+            LOG.info('The power state of %s could not be determined: %s', server.uuid, error)
             return None
 
     def _follow(self, server: Server, transition: Transition) -> None:

@@ -65,7 +65,7 @@ def discard(images: Images, context: Context, image_id: str) -> None:
     except ImageNotFound:
         return
     except (Conflict, Forbidden) as error:
-        LOG.warning('Image %s stays: %s', image_id, error)
+        LOG.warning('Image %s could not be deleted: %s', image_id, error)
 
 
 def discard_shelved(job: Job) -> None:

@@ -151,7 +151,7 @@ class Tasks:
             try:
                 undo()
             except Error as error:
-                LOG.warning('What %s of server %s made is left to a worker: %s', task.kind, server_id, error)
+                LOG.warning('The cleanup after %s of server %s is left to a worker: %s', task.kind, server_id, error)
                 self.store.tell(self.release, task, None)
             else:
                 self.store.tell(self.done, task)

@@ -145,7 +145,7 @@ class Runner:
         except (*OVERTAKEN, *TROUBLE):
             raise
         except Exception:
-            LOG.exception('Server %s: what %s had done could not be undone', job.task.server_id, transition.name)
+            LOG.exception('Server %s: the changes of %s could not be rolled back', job.task.server_id, transition.name)
             job.fail(error, vm_state=VMState.ERROR)
 
     def note_failure(self, job: Job, error: Exception) -> bool:
@@ -174,7 +174,7 @@ class Runner:
         """End the task; only what was created for it is taken back, unless another worker has it now."""
         if not self.platform.tasks.is_mine(task):
             return
-        LOG.info('%s of server %s is dropped: the server has gone another way', task.kind, task.server_id)
+        LOG.info('%s of server %s is dropped: another task has superseded it', task.kind, task.server_id)
         try:
             self.undo(transition, task, server)
         except OVERTAKEN:
@@ -195,7 +195,9 @@ class Runner:
         except Exception:
             if tries(task) <= MOST_ATTEMPTS:
                 raise
-            LOG.exception('Server %s: what was made for %s is left where it is', task.server_id, transition.name)
+            LOG.exception(
+                'Server %s: the resources created for %s were not cleaned up', task.server_id, transition.name
+            )
 
 
 def is_due(transition: Transition, task: Task, server: Server) -> bool:

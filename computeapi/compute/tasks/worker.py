@@ -90,7 +90,7 @@ class Worker:
                 # The store has already logged it.
                 self.stopping.wait(self.sweep_seconds)
             except Exception:
-                LOG.exception('The database could not be asked for work; trying again in %g s', self.sweep_seconds)
+                LOG.exception('The database could not be queried for tasks; retrying in %g s', self.sweep_seconds)
                 self.stopping.wait(self.sweep_seconds)
 
     def step(self) -> bool:
@@ -113,7 +113,7 @@ class Worker:
     def do(self, task: Task) -> None:
         if task.taken_from:
             LOG.warning(
-                '%s of server %s is taken over from a worker that is gone (attempt %d)',
+                '%s of server %s is taken over from a worker that died (attempt %d)',
                 *(task.kind, task.server_id, tries(task)),
             )
         try:
@@ -125,7 +125,7 @@ class Worker:
             self.tasks.put_back(task, self.sweep_seconds)
         except Exception as error:
             LOG.error(
-                '%s of server %s is tried again in %g s (attempt %d failed): %s',
+                '%s of server %s is retried in %g s (attempt %d failed): %s',
                 *(task.kind, task.server_id, self.sweep_seconds, tries(task), reason_of(error)),
                 exc_info=None if isinstance(error, TROUBLE) else error,
             )
@@ -144,7 +144,7 @@ class Worker:
             if elapsed() - since < self.timeout_seconds:
                 continue
             error = TooLong(seconds=self.timeout_seconds)
-            LOG.error('%s of server %s is given up, and its thread with it: %s', task.kind, task.server_id, error)
+            LOG.error('%s of server %s is abandoned, together with its thread: %s', task.kind, task.server_id, error)
             self.tasks.give_up(task, {FAULT: fault_of(error, self.tasks.clock())})
             self.tasks.wake()
             if self.at.get(thread) != (task, since):

@@ -1,6 +1,6 @@
 // What the pages of consoles have in common: the way to the proxy, and the bar above the screen.
 
-const REFUSED = 'Not let in: the time of this address is over, or the server does not run. Ask for a new address.'
+const REFUSED = 'Access denied: this URL has expired, or the server is not running. Request a new URL.'
 
 export const element = (id) => document.getElementById(id)
 
@@ -26,7 +26,7 @@ export function connect({ opened = () => {}, received, ended = () => {} }) {
   })
   socket.addEventListener('message', (event) => received(new Uint8Array(event.data)))
   socket.addEventListener('close', (event) => {
-    end(wasOpen ? `Closed. ${event.reason || 'The connection broke.'}` : REFUSED)
+    end(wasOpen ? `Closed. ${event.reason || 'The connection was lost.'}` : REFUSED)
     ended()
   })
   return socket

@@ -14,7 +14,7 @@ const NAME = 113
 const ATTACH_CHANNELS = 104
 const ASK_FOR_MODE = 105
 const NAMES = 1 << 1
-const INSECURE = 'SPICE takes cryptography that browsers let pages have by HTTPS, or from the machine itself, only.'
+const INSECURE = 'SPICE requires cryptography that browsers provide only over HTTPS, or on the local machine.'
 
 const channels = []
 let session = 0

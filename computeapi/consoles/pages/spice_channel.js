@@ -69,13 +69,13 @@ export class Channel {
     const header = view(await this.take(16))
     const size = header.getUint32(12, true)
     if (header.getUint32(0, true) !== MAGIC || header.getUint32(4, true) !== MAJOR || size > MOST_LINK_BYTES) {
-      throw new Error('What answers there does not speak SPICE.')
+      throw new Error('The other end does not speak SPICE.')
     }
     const reply = await this.take(size)
     const facts = view(reply)
-    if (facts.getUint32(0, true)) throw new Error('The server does not open such a channel.')
+    if (facts.getUint32(0, true)) throw new Error('The server does not offer this channel.')
     const common = facts.getUint32(4 + KEY_BYTES + 8, true)
-    if (!(facts.getUint32(common, true) & SHORT_HEADERS)) throw new Error('The server speaks a SPICE that is too old.')
+    if (!(facts.getUint32(common, true) & SHORT_HEADERS)) throw new Error('The SPICE version of the server is too old.')
     this.raw([...four(TICKET), ...(await ticket(reply.subarray(4, 4 + KEY_BYTES)))])
     if (view(await this.take(4)).getUint32(0, true)) throw new Error('The server asks for a password.')
   }
@@ -86,7 +86,7 @@ export class Channel {
     for (;;) {
       const header = view(await this.take(6))
       const size = header.getUint32(2, true)
-      if (size > MOST_BYTES) throw new Error('The server says more than there can be to say.')
+      if (size > MOST_BYTES) throw new Error('The server sent a message that is too long.')
       this.hear(header.getUint16(0, true), view(await this.take(size)))
     }
   }

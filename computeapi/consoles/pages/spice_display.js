@@ -70,7 +70,7 @@ class Reader {
 
   // Where something is drawn: all of the box, or what of it is in the parts.
   place() {
-    if (this.number() !== SCREEN) throw new Error('The server draws beside the screen.')
+    if (this.number() !== SCREEN) throw new Error('The server draws outside the screen.')
     const box = this.box()
     if (this.byte() !== RECTANGLES) return { box, parts: [box] }
     return { box, parts: Array.from({ length: this.number() }, () => common(box, this.box())) }
@@ -78,7 +78,7 @@ class Reader {
 
   // How it is: as it comes, nothing of what was there before is seen through it.
   plain() {
-    if (this.half() !== PUT) throw new Error('The server mixes colours, which this page does not.')
+    if (this.half() !== PUT) throw new Error('The server blends colours, which this page does not support.')
   }
 }
 
@@ -96,7 +96,7 @@ function createSurface(message) {
   const reader = new Reader(message)
   const [number, width, height] = [reader.number(), reader.number(), reader.number()]
   reader.number()
-  if (number !== SCREEN || !(reader.number() & PRIMARY)) throw new Error('The server draws beside the screen.')
+  if (number !== SCREEN || !(reader.number() & PRIMARY)) throw new Error('The server draws outside the screen.')
   if (!width || !height || Math.max(width, height) > LONGEST_SIDE) throw new Error('The screen has an impossible size.')
   resize(width, height)
 }
@@ -104,7 +104,7 @@ function createSurface(message) {
 function fill(message) {
   const reader = new Reader(message)
   const { parts } = reader.place()
-  if (reader.byte() !== SOLID) throw new Error('The server draws patterns, which this page does not.')
+  if (reader.byte() !== SOLID) throw new Error('The server draws patterns, which this page does not support.')
   canvas.fillStyle = `#${(reader.number() & 0xffffff).toString(16).padStart(6, '0')}`
   reader.plain()
   for (const { left, top, width, height } of parts) canvas.fillRect(left, top, width, height)
@@ -128,7 +128,7 @@ function copy(message) {
   const at = reader.number()
   const area = reader.box()
   reader.plain()
-  if (area.width !== box.width || area.height !== box.height) throw new Error('The server stretches pictures.')
+  if (area.width !== box.width || area.height !== box.height) throw new Error('The server scales images, which this page does not support.')
   const image = picture(new Reader(message, at))
   const [x, y] = [box.left - area.left, box.top - area.top]
   for (const { left, top, width, height } of parts) canvas.putImageData(image, x, y, left - x, top - y, width, height)

@@ -1,13 +1,13 @@
-"""The tables, step by step: revisions that Alembic runs.  `computeapi db upgrade` is computeapi.db.schema.upgrade.
+"""The schema migrations: revisions that Alembic runs.  `computeapi db upgrade` calls computeapi.db.schema.upgrade.
 
 After a change of computeapi.db.tables,
 
     python -m computeapi.db.migrations 'servers have wings'     writes the next revision
-    python -m computeapi.db.migrations --again                  writes the newest one anew
+    python -m computeapi.db.migrations --again                  rewrites the newest one
 
-from what differs between the tables and the revisions. Read it, and mend what cannot be told from a difference: a
-new name, or data to be moved. `--again` is for a revision that nobody has yet; what is released stays as it is.
+from the differences between the tables and the revisions. Review it, and fix what cannot be derived from a difference:
+a renaming, or data to be migrated. `--again` is for an unreleased revision; released ones never change.
 
-Revisions only go up. They use the types of computeapi.db.tables.types, so a type there keeps its meaning: another
-meaning is another name.
+There are no downgrades. Revisions use the types of computeapi.db.tables.types, so a type there never changes its
+meaning: another meaning needs another name.
 """

@@ -25,14 +25,14 @@ def main() -> None:
 
 
 def remove_newest() -> str:
-    """Delete the file of the newest revision; its message."""
+    """Delete the file of the newest revision; returns its message."""
     [path] = (schema.MIGRATIONS / 'versions').glob(f'{schema.head()}_*.py')
     path.unlink()
     return path.stem.partition('_')[2].replace('_', ' ')
 
 
 def write(message: str) -> Path:
-    """The file of a new revision, made by running the others on an empty database and comparing."""
+    """Write a new revision, by running the others on an empty database and comparing; returns its file."""
     with sa.create_engine('sqlite://').begin() as connection:
         config = Config(attributes={'connection': connection, 'batch': bool(schema.head())})
         config.set_main_option('script_location', str(schema.MIGRATIONS))
@@ -46,7 +46,7 @@ def write(message: str) -> Path:
 
 
 def tidy(path: Path) -> None:
-    """Leave out what goes without saying."""
+    """Remove redundant code."""
     text = re.sub(r"\bop\.f\(('[^']*')\)", r'\1', path.read_text())
     text = re.sub(r', nullable=True|, unique=False|^ +# ###.*\n', '', text, flags=re.MULTILINE)
     path.write_text(text)

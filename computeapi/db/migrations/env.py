@@ -10,7 +10,7 @@ from computeapi.db.tables.types import BigInteger
 
 
 def render_item(kind: str, item: Any, autogenerate: Any) -> str | Literal[False]:
-    """Write the types of computeapi.db.tables.types by their names; False: let Alembic write it."""
+    """Render the types of computeapi.db.tables.types by their names; False: let Alembic do it."""
     if kind != 'type':
         return False
     if item is BigInteger:
@@ -24,7 +24,7 @@ context.configure(
     connection=context.config.attributes['connection'],
     target_metadata=metadata,
     render_item=render_item,
-    # SQLite cannot change a table, so revisions after the first are written to make a new one and copy: a batch.
+    # SQLite cannot alter a table, so revisions after the first recreate and copy it: batch mode.
     render_as_batch=context.config.attributes.get('batch', False),
 )
 

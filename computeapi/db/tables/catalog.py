@@ -1,4 +1,4 @@
-"""Tables of what the identity service tells about other services: where they are, and what they may give."""
+"""Tables of the identity service about other services: their endpoints, and limits of their resources."""
 
 from typing import Annotated, Any, NamedTuple
 
@@ -31,7 +31,7 @@ services = table('identity_services', CatalogService)
 
 
 class CatalogEndpoint(NamedTuple):
-    """A URL that begins with a slash is on the host that the client came by."""
+    """A URL that begins with a slash is relative to the host by which the client came."""
 
     id: Annotated[TextId, KEY]
     service_id: Annotated[TextId, sa.ForeignKey('identity_services.id', ondelete='CASCADE'), INDEX]
@@ -46,7 +46,7 @@ endpoints = table('identity_endpoints', CatalogEndpoint)
 
 
 class EndpointGroup(NamedTuple):
-    """The endpoints that have these attributes."""
+    """A group of endpoints, selected by these attributes."""
 
     id: Annotated[TextId, KEY]
     name: str
@@ -58,7 +58,7 @@ endpoint_groups = table('identity_endpoint_groups', EndpointGroup)
 
 
 class ProjectEndpoint(NamedTuple):
-    """An endpoint that a project sees. A project that has some of these, or of the next, sees no others."""
+    """An endpoint that a project can see. A project with any of these, or with endpoint groups, sees no others."""
 
     project_id: Annotated[TextId, sa.ForeignKey('identity_projects.id', ondelete='CASCADE'), KEY]
     endpoint_id: Annotated[TextId, sa.ForeignKey('identity_endpoints.id', ondelete='CASCADE'), KEY, INDEX]
@@ -68,7 +68,7 @@ project_endpoints = table('identity_project_endpoints', ProjectEndpoint)
 
 
 class ProjectEndpointGroup(NamedTuple):
-    """A group of endpoints that a project sees."""
+    """An endpoint group that a project can see."""
 
     project_id: Annotated[TextId, sa.ForeignKey('identity_projects.id', ondelete='CASCADE'), KEY]
     endpoint_group_id: Annotated[TextId, sa.ForeignKey('identity_endpoint_groups.id', ondelete='CASCADE'), KEY, INDEX]
@@ -78,10 +78,10 @@ project_endpoint_groups = table('identity_project_endpoint_groups', ProjectEndpo
 
 
 class RegisteredLimit(NamedTuple):
-    """How much of a resource any project or domain may have of a service, in one region or in each.
+    """The default limit of a service's resource for each project or domain, in one region or in each.
 
-    It outlives its service and its region, as operators put away first what they made last.
-    No region is an empty text: NULL would let a thing be limited twice.
+    It outlives its service and its region, because operators delete things in reverse order of creation. The empty
+    string stands for no region: NULL would allow duplicates.
     """
 
     id: Annotated[TextId, KEY]
@@ -95,13 +95,13 @@ class RegisteredLimit(NamedTuple):
 registered_limits = table(
     'identity_registered_limits',
     RegisteredLimit,
-    # What the convention calls it is too long for PostgreSQL.
+    # The name by convention is too long for PostgreSQL.
     sa.UniqueConstraint('service_id', 'region_id', 'resource_name', name='uq_identity_registered_limits_place'),
 )
 
 
 class OwnLimit(NamedTuple):
-    """What one project or domain may have instead."""
+    """The limit of one project or domain that overrides the default."""
 
     id: Annotated[TextId, KEY]
     registered_limit_id: Annotated[TextId, sa.ForeignKey('identity_registered_limits.id')]
@@ -114,7 +114,7 @@ limits = table('identity_limits', OwnLimit, sa.UniqueConstraint('registered_limi
 
 
 class PolicyFile(NamedTuple):
-    """Rules that operators keep for a service; nobody here reads them."""
+    """A policy that operators store for a service; nothing here evaluates it."""
 
     id: Annotated[TextId, KEY]
     type: str

@@ -1,4 +1,4 @@
-"""Records as the source of tables: each field without a default is a column.
+"""Tables from records: each field without a default is a column.
 
 class Keypair(NamedTuple):
     id: Number
@@ -9,7 +9,7 @@ class Keypair(NamedTuple):
 
 keypairs = table('keypairs', Keypair, sa.UniqueConstraint('user_id'))
 
-A string has up to 255 characters, unless an annotation says otherwise; what may be None may be NULL.
+A string has up to 255 characters unless its annotation says otherwise; a field that may be None is nullable.
 """
 
 from collections.abc import Collection
@@ -25,7 +25,7 @@ from computeapi.db.tables.types import BigInteger, Id, LongText, Text, Timestamp
 
 
 class Mark(Enum):
-    """What an annotation may say of a column, beside its type and its foreign key."""
+    """A property that an annotation can give a column, besides its type and its foreign key."""
 
     KEY = 'primary_key'
     UNIQUE = 'unique'
@@ -35,7 +35,7 @@ class Mark(Enum):
 KEY, UNIQUE, INDEX = Mark.KEY, Mark.UNIQUE, Mark.INDEX
 
 Number = Annotated[int, BigInteger, KEY]
-"""A primary key that counts."""
+"""An autoincrement primary key."""
 NumberElsewhere = Annotated[int, BigInteger]
 BigInt = Annotated[int, sa.BigInteger()]
 ShortText = Annotated[str, Text(64)]
@@ -49,7 +49,7 @@ TYPES: dict[Any, sa.types.TypeEngine[Any]] = {
     bool: sa.Boolean(),
     float: sa.Double(),
     datetime: Timestamp(),
-    # None is NULL, and not JSON's null.
+    # None is stored as SQL NULL, not as JSON null.
     dict: sa.JSON(none_as_null=True),
     list: sa.JSON(none_as_null=True),
 }
@@ -58,10 +58,10 @@ TYPES: dict[Any, sa.types.TypeEngine[Any]] = {
 def table(
     name: str, record: type[Any], *others: sa.schema.SchemaItem, without: Collection[str] = (), shown: bool = False
 ) -> sa.Table:
-    """The table whose rows are these records, `without` some of their fields, with others of its columns and
-    constraints.
+    """The table for these records, `without` some of their fields, with other columns and constraints.
 
-    shown: whether others see its numbers, of which none is then given again: SQLite would, after the newest row went.
+    shown: whether its IDs are visible outside, so that none is ever reused: SQLite would reuse that of a deleted newest
+    row.
     """
     hints = get_type_hints(record, include_extras=True)
     columns = [_column(field, hints[field]) for field in required(record) if field not in without]

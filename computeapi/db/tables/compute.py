@@ -1,7 +1,7 @@
-"""Tables of the compute service, but for those of servers.
+"""Tables of the compute service, except those of servers.
 
-A record is a row; its fields are the columns of its table, except for those with a default.  Sizes: memory in MiB,
-disks in GiB; ids of servers are UUIDs in text.
+A record is a row; its fields are the columns of its table, except those with a default.  Sizes: memory in MiB, disks in
+GiB; the IDs of servers are UUIDs as text.
 """
 
 from collections.abc import Sequence
@@ -51,9 +51,9 @@ flavor_projects = Table(
 
 @dataclass(frozen=True, slots=True)
 class Keypair:
-    """A public key under the name that its user gave it.
+    """A public key, under the name that its user gave it.
 
-    private_key: only on the pair that was generated a moment ago; it is not kept.
+    private_key: only set on a pair that was just generated; it is not stored.
     """
 
     id: Number
@@ -87,10 +87,10 @@ quota_classes = Table(
     Column('hard_limit', sa.Integer, nullable=False),
 )
 
-# A row to lock while the use of a project (or of a user, for key pairs) is counted and added to.
+# A row to lock while the usage of a project (or of a user, for key pairs) is read and increased.
 quota_locks = Table('quota_locks', metadata, Column('project_id', Text(255), primary_key=True))
 
-# How much of a resource a user has in a project, or in a server group: see db/quota_usages.py.
+# A user's usage of a resource in a project or a server group: see db/quota_usages.py.
 quota_usages = Table(
     'quota_usages',
     metadata,
@@ -102,7 +102,7 @@ quota_usages = Table(
 
 
 class ComputeService(NamedTuple):
-    """A service on a host; named as the columns are. `seen_at`: its last sign of life."""
+    """A service on a host; the fields are named like the columns. `seen_at`: its latest heartbeat."""
 
     id: Number
     uuid: UniqueId
@@ -120,7 +120,7 @@ services = table('services', ComputeService, sa.UniqueConstraint('host', 'binary
 
 
 class Cell(NamedTuple):
-    """A part of the cloud, which can be out of reach with all hosts in it."""
+    """A cell, which may be unreachable together with all its hosts."""
 
     id: Number
     uuid: UniqueId
@@ -133,7 +133,7 @@ cells = table('cells', Cell)
 
 
 class Usage(NamedTuple):
-    """What is taken of a hypervisor. workload: how many of its servers have something under way."""
+    """The usage of a hypervisor. workload: the number of its servers with a task in progress."""
 
     vcpus: int = 0
     memory_mb: int = 0
@@ -143,7 +143,7 @@ class Usage(NamedTuple):
 
 
 class HostedServer(NamedTuple):
-    """A server on a hypervisor, which knows it by a name of its own; that is worked out by compute.hypervisors."""
+    """A server on a hypervisor; domain_name, its name there, is computed by compute.hypervisors."""
 
     id: int
     uuid: str
@@ -152,7 +152,7 @@ class HostedServer(NamedTuple):
 
 @dataclass(slots=True)
 class ComputeNode:
-    """What a compute host has, and what is used of it: the sum of its allocations, counted with each change of them."""
+    """The resources of a compute host, and their usage: the sum of its allocations, always up to date."""
 
     id: Number
     uuid: UniqueId
@@ -171,10 +171,10 @@ class ComputeNode:
     used_memory_mb: int
     used_disk_gb: int
     service: ComputeService
-    # Loaded on request; `servers` is None when nobody asked.
+    # Loaded on request; `servers` is None otherwise.
     usage: Usage = Usage()
     servers: list[HostedServer] | None = None
-    # Worked out by compute.hypervisors.
+    # Computed by compute.hypervisors.
     up: bool = False
     uptime: str | None = None
 
@@ -201,8 +201,8 @@ hypervisors = table(
 )
 
 
-# What a server, or the other side of its migration, holds of a host. `ports`: what its ports hold besides of what
-# belongs to the host in Placement, by port: resources, by provider and class, and the allocation that Neutron is told.
+# What a server, or its migration, holds of a host. `ports`: what its ports hold of the host's child providers in
+# Placement, by port: the resources by provider and class, and the allocation for Neutron.
 allocations = Table(
     'allocations',
     metadata,
@@ -218,7 +218,7 @@ allocations = Table(
 
 @dataclass(slots=True)
 class Aggregate:
-    """A group of hosts; its metadata says what is special about them, `availability_zone` in which zone they are."""
+    """A host aggregate; its metadata describe its hosts, `availability_zone` is their zone."""
 
     id: Number
     uuid: UniqueId
@@ -245,7 +245,7 @@ aggregate_hosts = Table(
 
 
 class ServerGroup(NamedTuple):
-    """A server group, and the ids of the servers in it where they were asked for."""
+    """A server group; its members are the IDs of its servers, if loaded."""
 
     id: Number
     uuid: UniqueId
@@ -262,10 +262,10 @@ server_groups = table('server_groups', ServerGroup)
 
 
 class Process(NamedTuple):
-    """A process of this service: how many tasks it works on at a time, and when it said last that it lives.
+    """A process of this service: how many tasks it works on at a time, and its latest heartbeat.
 
     id: the owner of the tasks that it has claimed.  binary: computeapi-api, -worker or -serve.
-    host: what its machine is called among control services.
+    host: the name of its machine among control services.
     """
 
     id: Annotated[TextId, KEY]
@@ -281,9 +281,9 @@ processes = table('processes', Process)
 
 
 class Agent(NamedTuple):
-    """The agent of a host, as it said last.
+    """The agent of a host, as it last reported.
 
-    capabilities: the names of what its driver can do.  connector: what the host says about itself to block storage.
+    capabilities: the names of its driver's capabilities.  connector: the host's connector properties for block storage.
     id, pid, machine: of its process.  release: of this service.
     """
 
@@ -302,11 +302,12 @@ agents = table('agents', Agent)
 
 
 class PlacementChange(NamedTuple):
-    """What Placement is still to be told anew: of a host (by the UUID of its hypervisor), an aggregate, or a server.
+    """A pending update of Placement for a host (by the UUID of its hypervisor), an aggregate, a server, or a consumer
+    that is no longer known.
 
-    change_id: which change is to be told, the last one; None: all is told, but the row remembers a move.
-    move_id: the UUID of the move under which Placement holds something for the server.
-    attempts: how often it was refused.  due_at: when it can be tried again, or another process may try; None: at once.
+    change_id: of the latest pending change; None: nothing is pending, but the row remembers a migration.
+    move_id: the UUID of the migration for which Placement holds something for the server.
+    attempts: how often the update failed.  due_at: when it may be tried, by this or another process; None: at once.
     """
 
     kind: Annotated[str, Text(16), KEY]
@@ -321,10 +322,11 @@ placement_changes = table('placement_changes', PlacementChange)
 
 
 class IdempotencyKey(NamedTuple):
-    """A request that a client can send again without doing it again.
+    """A request that a client can safely repeat with the same key.
 
-    id, fingerprint: hashes of whose key it is, and of what was asked.  changed: whether anything was changed by it.
-    holder: who is to do it, or did, and may be held for dead at `lease_until`.  answer: encrypted; None: none yet.
+    id, fingerprint: hashes of the user's key, and of the request.  changed: whether the request has changed anything.
+    holder: the process that handles it, or did, which is considered dead after `lease_until`.  answer: encrypted; None:
+    not available yet.
     """
 
     id: Annotated[ShortText, KEY]
@@ -341,9 +343,9 @@ idempotency_keys = table('idempotency_keys', IdempotencyKey, sa.Index(None, 'use
 
 
 class CloudCount(NamedTuple):
-    """What was counted of the whole cloud, which takes too long to be done for everyone who asks.
+    """Statistics of the whole cloud, which take too long to compute for each request.
 
-    due_at: from when on somebody may count again.
+    due_at: when they may be computed again.
     """
 
     name: Annotated[ShortText, KEY]

@@ -23,7 +23,7 @@ domains = table('identity_domains', Domain)
 
 
 class Project(NamedTuple):
-    """`extra` holds the attributes that clients thought of; the parent is a project, or else the domain."""
+    """`extra` holds attributes that clients have added; the parent is a project, or else the domain."""
 
     id: Annotated[TextId, KEY]
     domain_id: Annotated[TextId, sa.ForeignKey('identity_domains.id')]
@@ -40,7 +40,7 @@ projects = table('identity_projects', Project, sa.UniqueConstraint('domain_id', 
 
 
 class Ancestor(NamedTuple):
-    """What a project is below, near or far: projects and the domain. It stays so as long as the project lives."""
+    """An ancestor of a project: a project or the domain. It does not change during the project's lifetime."""
 
     project_id: Annotated[TextId, sa.ForeignKey('identity_projects.id', ondelete='CASCADE'), KEY]
     ancestor_id: Annotated[TextId, KEY, INDEX]
@@ -50,7 +50,7 @@ ancestors = table('identity_ancestors', Ancestor)
 
 
 class User(NamedTuple):
-    """Without a password_hash a user cannot log in."""
+    """A user without a password_hash cannot log in."""
 
     id: Annotated[TextId, KEY]
     domain_id: Annotated[TextId, sa.ForeignKey('identity_domains.id')]
@@ -86,7 +86,7 @@ memberships = table('identity_memberships', Membership)
 
 
 class Role(NamedTuple):
-    """Without a domain (then its id is empty, which is unique as NULL is not) a role is for the whole cloud."""
+    """A role without a domain is global; its domain_id is '', which unlike NULL the unique constraint covers."""
 
     id: Annotated[TextId, KEY]
     domain_id: TextId
@@ -99,7 +99,7 @@ roles = table('identity_roles', Role, sa.UniqueConstraint('domain_id', 'name'))
 
 
 class Implication(NamedTuple):
-    """Who has the prior role has the implied one too."""
+    """The prior role implies the other one."""
 
     prior_role_id: Annotated[TextId, sa.ForeignKey('identity_roles.id', ondelete='CASCADE'), KEY]
     implied_role_id: Annotated[TextId, sa.ForeignKey('identity_roles.id', ondelete='CASCADE'), KEY, INDEX]
@@ -109,9 +109,9 @@ implications = table('identity_implications', Implication)
 
 
 class Grant(NamedTuple):
-    """A role of a user or a group on a project, a domain or the system; so neither id has a foreign key of its own.
+    """A role of a user or a group on a project, a domain or the system; so neither ID can have a foreign key.
 
-    inherited: it is held not on the target, but on all projects below it.
+    inherited: it applies not to the target, but to all projects below it.
     """
 
     actor_id: Annotated[TextId, KEY]
@@ -125,7 +125,7 @@ grants = table('identity_role_assignments', Grant, sa.Index(None, 'target_kind',
 
 
 class CredentialRule(NamedTuple):
-    """What a request must be about, so that an application credential which is bound to such rules serves for it."""
+    """An access rule: the requests that an application credential restricted to such rules may be used for."""
 
     id: Annotated[TextId, KEY]
     user_id: Annotated[TextId, sa.ForeignKey('identity_users.id', ondelete='CASCADE')]
@@ -158,7 +158,7 @@ application_credentials = table(
 
 
 class Trust(NamedTuple):
-    """Roles of the trustor on a project, with which the trustee may act."""
+    """Roles of the trustor on a project that are delegated to the trustee."""
 
     id: Annotated[TextId, KEY]
     trustor_user_id: Annotated[TextId, sa.ForeignKey('identity_users.id', ondelete='CASCADE'), INDEX]
@@ -174,7 +174,7 @@ trusts = table('identity_trusts', Trust)
 
 
 class StoredCredential(NamedTuple):
-    """A secret that the identity service keeps for others, encrypted."""
+    """A secret that the identity service stores for others, encrypted."""
 
     id: Annotated[TextId, KEY]
     user_id: Annotated[TextId, sa.ForeignKey('identity_users.id', ondelete='CASCADE'), INDEX]
@@ -186,7 +186,7 @@ class StoredCredential(NamedTuple):
 stored_credentials = table('identity_credentials', StoredCredential)
 
 
-# The token itself is never stored: who reads this table cannot use what it finds.
+# The token itself is never stored: its hash cannot be used to log in.
 tokens = sa.Table(
     'identity_tokens',
     metadata,

@@ -1,4 +1,4 @@
-"""Tables of the image service; the data itself lies in files."""
+"""Tables of the image service; the data are stored in files."""
 
 import sqlalchemy as sa
 

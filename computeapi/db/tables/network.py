@@ -8,7 +8,7 @@ from computeapi.db.tables.types import BigInteger, Id, Text, Timestamp, metadata
 
 
 def _resource(table: str, *columns: sa.schema.SchemaItem) -> sa.Table:
-    """A table of things that a project owns: what all of them have, then `columns`."""
+    """A table of resources that a project owns: the common columns, then `columns`."""
     return sa.Table(
         table,
         metadata,
@@ -24,7 +24,7 @@ def _resource(table: str, *columns: sa.schema.SchemaItem) -> sa.Table:
 
 
 def _revision() -> sa.Column[int]:
-    """How often the row was changed."""
+    """The revision number, which counts the changes of the row."""
     return sa.Column('revision_number', sa.Integer(), nullable=False, default=1, server_default='1')
 
 
@@ -33,21 +33,21 @@ def _flag(name: str, default: bool) -> sa.Column[bool]:
 
 
 def _documents(name: str, default: type = list) -> sa.Column[Any]:
-    """What is only ever read and written as a whole, as JSON."""
+    """A JSON column that is only read and written as a whole."""
     return sa.Column(name, sa.JSON(), nullable=False, default=default)
 
 
 def _reference(name: str, target: str, *, optional: bool = False, gone: str | None = None) -> sa.Column[str]:
-    """The id of a row elsewhere; `gone` says what happens to this row when that one is deleted (else it cannot be)."""
+    """The ID of another row; `gone`: the ON DELETE action; without one that row cannot be deleted."""
     return sa.Column(name, Id(), sa.ForeignKey(f'{target}.id', ondelete=gone), nullable=optional, index=True)
 
 
 def _qos_policy() -> sa.Column[str]:
-    """No foreign key, with which SQLite would have to make the table anew; who uses a policy locks it."""
+    """No foreign key, which would force SQLite to recreate the table; users of a policy lock it instead."""
     return sa.Column('qos_policy_id', Id(), index=True)
 
 
-# A project's row is locked while something is made for it: one at a time counts against its quotas.
+# A project's row is locked while something is created for it, so that quota checks are serialized.
 quota_locks = sa.Table(
     'network_quota_locks',
     metadata,
@@ -62,7 +62,7 @@ quotas = sa.Table(
     sa.Column('limit', sa.Integer(), nullable=False),
 )
 
-# Servers that a change touched, until those who must know of it do.
+# The servers affected by a change, until others have been notified.
 notices = sa.Table(
     'network_notices',
     metadata,
@@ -89,7 +89,7 @@ qos_rules = sa.Table(
     _revision(),
     _reference('qos_policy_id', 'qos_policies', gone='CASCADE'),
     sa.Column('type', Text(32), nullable=False),
-    # '' where a rule has none.
+    # '' if a rule has none.
     sa.Column('direction', Text(16), nullable=False, default=''),
     sa.Column('min_kbps', sa.Integer()),
     sa.Column('min_kpps', sa.Integer()),
@@ -109,7 +109,7 @@ networks = _resource(
     _flag('port_security_enabled', True),
     sa.Column('mtu', sa.Integer(), nullable=False, default=1500),
     _qos_policy(),
-    # How an administrator says that the network is made; here nothing is wired.
+    # The provider attributes set by an administrator; they have no effect on how the network is implemented.
     sa.Column('network_type', Text(32), nullable=False, default='local', server_default='local'),
     sa.Column('physical_network', Text(64)),
     sa.Column('segmentation_id', sa.Integer()),
@@ -134,7 +134,7 @@ subnet_pools = _resource(
     _reference('address_scope_id', 'address_scopes', optional=True),
 )
 
-# With whom the owner of something shares it; `*` is everybody.
+# The project that an owner shares something with; `*` is everybody.
 rbac_policies = _resource(
     'rbac_policies',
     sa.Column('object_type', Text(32), nullable=False),
@@ -176,9 +176,9 @@ subnets = _resource(
     _documents('allocation_pools'),
     _documents('dns_nameservers'),
     _documents('host_routes'),
-    # The search for a free address starts after the one given last, so that a freed one rests for a while.
+    # The search for a free address starts after the last one assigned, so that released ones are not reused at once.
     sa.Column('last_address', Text(64)),
-    # Of a host, on which an administrator says that the addresses are.
+    # The interface of a host on which the addresses are, according to an administrator.
     sa.Column('interface', Text(255)),
     _reference('subnetpool_id', 'subnet_pools', optional=True),
 )
@@ -211,7 +211,7 @@ fixed_ips = sa.Table(
     sa.UniqueConstraint('subnet_id', 'ip_address'),
 )
 
-# Addresses that no port is given.
+# Addresses that are not assigned to ports.
 reserved_addresses = sa.Table(
     'reserved_addresses',
     metadata,
@@ -277,7 +277,7 @@ dns_domains = sa.Table(
     metadata,
     sa.Column('domain', Text(255), primary_key=True),
     sa.Column('scope', Text(16), nullable=False),
-    # None: the domain is everybody's.
+    # None: the domain is available to everybody.
     sa.Column('project_id', Text(255)),
     sa.Column('availability_zone', Text(255)),
 )

@@ -1,8 +1,8 @@
-"""What the table of servers has for its lists: an index for each key that they are sorted or searched by.
+"""The indexes of the servers table for lists: one for each key that servers are sorted or searched by.
 
-Each begins with `deleted_at`, goes on with its key, and then with the age of servers that have the key in common, so
-that both what is sorted by the key and what is searched by it, in the usual order, are along the index. It ends with
-the project, which is so told without a look at the row.
+Each index has `deleted_at`, the key, and the age of servers with the same key, in this order, so that it serves both
+sorting by the key and searching by it in the default order. Its last column is the project, which can then be checked
+without reading the row.
 """
 
 from collections.abc import Mapping
@@ -21,13 +21,13 @@ KEYS = (
     *('folded_name', 'hostname', 'uuid', 'launched_at', 'updated_at', 'memory_mb', 'root_device_name', 'power_state'),
     *('launch_index', 'progress', 'config_drive', 'disk_config'),
 )
-"""What most servers have, or much of which differs from server to server."""
+"""Keys that most servers have, or that have many different values."""
 SELDOM = ('task_state', 'locked_by', 'access_ip_v4', 'access_ip_v6', 'terminated_at', 'kernel_id', 'ramdisk_id')
-"""What most servers do not have: their indexes leave these out, where a database knows of such."""
+"""Keys that most servers lack: their indexes are partial, if the database supports that."""
 
 
 def columns() -> list[sa.Column[str]]:
-    """What is told twice, to be found: a name in lower case, and the id of the flavor; see `derived`."""
+    """Redundant columns for searching: the name in lower case, and the ID of the flavor; see `derived`."""
     return [
         sa.Column('folded_name', CodePoints(255), nullable=False, server_default=''),
         sa.Column('flavorid', Text(255), nullable=False, server_default=''),
@@ -35,7 +35,7 @@ def columns() -> list[sa.Column[str]]:
 
 
 def derived(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values for a row, with those that follow from them."""
+    """Values for a row, including the derived ones."""
     row = {**values}
     if 'name' in row:
         row['folded_name'] = folded(row['name'])
@@ -45,7 +45,7 @@ def derived(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def folded(name: str) -> str:
-    """The name in lower case, which may be longer."""
+    """The name in lower case, truncated because lowering can make it longer."""
     return name.lower()[:255]
 
 
@@ -62,7 +62,7 @@ def indexes() -> list[sa.Index]:
 
 
 def name_of(key: str) -> str:
-    """What the index of a key is called."""
+    """The name of a key's index."""
     return f'ix_servers_by_{key}'
 
 
@@ -76,7 +76,7 @@ def _partial(name: str, present: str, *columns: str) -> sa.Index:
 
 @sa.event.listens_for(metadata, 'before_create')
 def _tell_postgresql(target: sa.MetaData, connection: sa.Connection, **facts: Any) -> None:
-    """What makes its indexes partial: said before, it would have every process load what SQLAlchemy knows of it."""
+    """Make PostgreSQL's indexes partial. Doing so at definition would make every process load that dialect."""
     if connection.dialect.name == 'postgresql':
         for index in target.tables['servers'].indexes:
             index.dialect_options['postgresql']['where'] = index.dialect_options['sqlite']['where']

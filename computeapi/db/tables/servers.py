@@ -1,7 +1,7 @@
 """Tables of servers and of what happens to them.
 
-A record is a row; its fields are the columns of its table, except for those with a default.  Sizes: memory in MiB,
-disks in GiB; ids of servers are UUIDs in text.
+A record is a row; its fields are the columns of its table, except those with a default.  Sizes: memory in MiB, disks in
+GiB; the IDs of servers are UUIDs as text.
 """
 
 from dataclasses import dataclass, field
@@ -58,7 +58,7 @@ block_devices = table('block_devices', BlockDevice)
 
 
 class AttachedShare(NamedTuple):
-    """A file system that a server mounts, under a tag by which its guest knows it; `status` as ShareStatus says."""
+    """A share attached to a server, with the tag by which its guest mounts it; `status` is a ShareStatus."""
 
     id: Number
     uuid: UniqueId
@@ -81,14 +81,14 @@ server_shares = table(
 
 @dataclass(slots=True)
 class Server:
-    """One server; memory in MiB, disks in GiB, times in UTC.
+    """A server; memory in MiB, disks in GiB, times in UTC.
 
-    `flavor` is the flavor as it was when the server got it: the fields of db.flavors.Flavor that clients see.
-    `creator` is who asked for it, by name: user_name, project_name and roles.
-    `network_info` is a list of interfaces as the network service last described them: dicts with port_id,
-    network_id, network_name, mac_address, status, created (whether compute made the port), tag,
-    security_groups (names), and addresses: dicts with address, version (4 or 6), subnet_id and floating (a list
-    of addresses).
+    `flavor` is a copy of the flavor at the time when the server got it: the fields of db.flavors.Flavor that clients
+    see.
+    `creator` describes the caller that requested it, by name: user_name, project_name and roles.
+    `network_info` is a list of interfaces as the network service last described them: dicts with port_id, network_id,
+    network_name, mac_address, status, created (whether compute created the port), tag, security_groups (names), and
+    addresses: dicts with address, version (4 or 6), subnet_id and floating (a list of addresses).
     """
 
     id: Number
@@ -98,7 +98,7 @@ class Server:
     name: str
     description: AnyText | None
     hostname: str
-    # Where it is in its life.
+    # Its state.
     vm_state: ShortText
     task_state: ShortText | None
     power_state: int
@@ -106,14 +106,14 @@ class Server:
     locked_by: Annotated[str, Text(16)] | None
     locked_reason: str | None
     fault: dict[str, Any] | None
-    # Where it runs, and where it was asked to.
+    # Its placement, actual and requested.
     host: str | None
     node: str | None
     availability_zone: str | None
     pinned_availability_zone: str | None
     scheduler_hints: dict[str, Any]
     server_group_id: TextId | None
-    # What it is made of.
+    # Its configuration.
     flavor: dict[str, Any]
     vcpus: int
     memory_mb: BigInt
@@ -137,7 +137,7 @@ class Server:
     network_info: list[dict[str, Any]]
     access_ip_v4: ShortText | None
     access_ip_v6: ShortText | None
-    # The request that made it.
+    # The request that created it.
     creator: dict[str, Any] | None
     reservation_id: TextId
     launch_index: int
@@ -150,20 +150,20 @@ class Server:
     tags: list[str] = field(default_factory=list)
     volumes: list[BlockDevice] = field(default_factory=list)
     service: ComputeService | None = None
-    # Worked out on request, by compute.servers.lookup.
+    # Computed on request, by compute.servers.lookup.
     unreachable: bool = False
     host_status: str = ''
     domain_name: str = ''
 
     @property
     def disk_gb(self) -> int:
-        """What the server takes of a host's disk."""
+        """The disk space that the server takes on its host."""
         return self.root_gb + self.ephemeral_gb
 
 
 @dataclass(slots=True)
 class BriefServer:
-    """What a list without details tells of a server."""
+    """The part of a server that is shown in a list without details."""
 
     id: int
     uuid: str
@@ -176,7 +176,7 @@ servers = table(
     Server,
     *server_lists.columns(),
     *server_lists.indexes(),
-    # How often work on it was claimed by somebody.
+    # The number of claims on its work so far.
     Column('claims', sa.Integer, nullable=False, default=0, server_default='0'),
 )
 
@@ -186,7 +186,7 @@ server_tags = Table(
     metadata,
     Column('server_id', Id(), primary_key=True),
     Column('tag', Text(80), primary_key=True),
-    # Whose the server is, and how old, as its row tells, for lists of servers that have the tag.
+    # The server's project and age, copied from its row, for lists of servers with the tag.
     Column('project_id', servers.c.project_id.type),
     Column('created_at', Timestamp()),
     sa.Index(None, 'tag', 'created_at', 'server_id'),
@@ -195,7 +195,7 @@ server_tags = Table(
 
 
 class AddressOfServer(NamedTuple):
-    """An address that a server has on a network, of IP `version`; all of them stand in its network_info, too."""
+    """An address of a server on a network, of IP `version`; network_info has all of them, too."""
 
     server_id: Annotated[TextId, KEY]
     address: Annotated[str, CodePoints(64), KEY]
@@ -206,7 +206,7 @@ server_addresses = table('server_addresses', AddressOfServer, sa.Index(None, 've
 
 
 class ConsoleToken(NamedTuple):
-    """Where a token leads: who has it may connect to that console, as long as the server is on `host`."""
+    """The target of a console token: its holder may connect to that console while the server is on `host`."""
 
     hash: Annotated[TextId, KEY]
     server_id: Annotated[TextId, INDEX]
@@ -223,7 +223,7 @@ console_tokens = table('console_tokens', ConsoleToken)
 
 
 class ServerAction(NamedTuple):
-    """A change that was asked for."""
+    """A requested change of a server."""
 
     id: Number
     server_id: TextId
@@ -260,11 +260,11 @@ server_action_events = table('server_action_events', ServerActionEvent)
 
 
 class Migration(NamedTuple):
-    """A move; named as the columns are.
+    """A migration; the fields are named like the columns.
 
-    migration_type: resize, migration (cold), live-migration or evacuation.  progress: what a running live migration
-    has copied, in bytes, by the names clients read.  old_vm_state: what the server was before a resize.
-    plugged: by port, what the network service told of its connection while the new host got ready.
+    migration_type: resize, migration (cold), live-migration or evacuation.  progress: what a running live migration has
+    copied, in bytes, by the API's names.  old_vm_state: the server's state before a resize.
+    plugged: by port, what the network service reported about its connection while the new host prepared.
     """
 
     id: Number
@@ -292,7 +292,7 @@ migrations = table('migrations', Migration, sa.Index(None, 'created_at', 'id'), 
 
 
 class ArchivedServer(NamedTuple):
-    """A server that was deleted, and all that hung on it: `contents` is JSON, lists of rows by the names of tables."""
+    """A deleted server with everything that belonged to it: `contents` is JSON, lists of rows by table name."""
 
     uuid: Annotated[TextId, KEY]
     project_id: str
@@ -305,10 +305,10 @@ archived_servers = table('archived_servers', ArchivedServer)
 
 
 class Task(NamedTuple):
-    """What is to be done to a server, on whose behalf (context), and who does it until when.
+    """Work to be done on a server, on whose behalf (context), and its current owner and lease.
 
-    taken_from: whose it was when its time ran out, if it was anybody's.
-    token: which claim on a task of this server it is; a claim that came later has a higher one.
+    taken_from: the previous owner whose lease had expired, if any.
+    token: the fencing token: the number of the claim among all on this server's work; later claims have higher ones.
     """
 
     id: Number
@@ -326,12 +326,12 @@ class Task(NamedTuple):
     token: int = 0
 
 
-# What drivers remember of a task is of no other one.
+# IDs are never reused: what drivers remember of a task must not apply to another one.
 tasks = table('tasks', Task, shown=True)
 
 
 class VirtualMachine(NamedTuple):
-    """A virtual machine on a host; `power_state` in the numbers that clients read."""
+    """A virtual machine on a host; `power_state` in the API's numbers."""
 
     server_id: Annotated[TextId, KEY]
     host: Annotated[str, KEY]
@@ -344,7 +344,7 @@ domains = table('domains', VirtualMachine)
 
 
 class NewestClaim(NamedTuple):
-    """The highest number of a claim that the simulated hypervisor has seen for a server."""
+    """The highest fencing token that the simulated hypervisor has seen for a server."""
 
     server_id: Annotated[TextId, KEY]
     token: int
@@ -364,7 +364,7 @@ hosts_off = table('hosts_off', HostOff)
 
 
 class DeclaredHost(NamedTuple):
-    """A host of the simulated hypervisor that was declared; memory in MiB, disk in GiB."""
+    """A declared host of the simulated hypervisor; memory in MiB, disk in GiB."""
 
     id: Number
     host: Annotated[str, UNIQUE]

@@ -23,7 +23,7 @@ share_access_rules = sa.Table(
     sa.Column('access_type', Text(16), nullable=False),
     sa.Column('access_to', Text(255), nullable=False),
     sa.Column('access_level', Text(8), nullable=False),
-    # What a service holds is not deleted, nor is what it is about.
+    # A rule locked by a service cannot be deleted, nor can its share.
     sa.Column('locked', sa.Boolean, nullable=False),
     sa.Column('created_at', Timestamp(), nullable=False),
     sa.Column('updated_at', Timestamp(), nullable=False),

@@ -1,6 +1,6 @@
-"""Types of columns that mean the same on SQLite, PostgreSQL and MariaDB, and the tables that are all alike.
+"""Column types that mean the same on SQLite, PostgreSQL and MariaDB, and tables of common shapes.
 
-Columns of a type share it: SQLAlchemy keeps with each type how the database has it.
+Type objects are shared between columns, because SQLAlchemy caches each type's implementation for a database with it.
 """
 
 import functools
@@ -21,7 +21,7 @@ metadata = sa.MetaData(
 
 
 class InMariaDB(sa.types.TypeDecorator[Any]):
-    """A type of SQLAlchemy's dialect for MariaDB, which is loaded where that is the database."""
+    """A type of SQLAlchemy's MariaDB dialect, which is only loaded if that is the database."""
 
     impl = sa.types.NullType
     cache_ok = True
@@ -38,33 +38,33 @@ class InMariaDB(sa.types.TypeDecorator[Any]):
 
 @functools.cache
 def Text(length: int) -> sa.types.TypeEngine[str]:
-    """A string that compares by code point everywhere: 'a' and 'A' are two names."""
+    """A string compared by code point on all databases: 'a' and 'A' differ."""
     exact = InMariaDB(lambda mysql: mysql.VARCHAR(length, charset='utf8mb4', collation='utf8mb4_bin'))
     return sa.String(length).with_variant(exact, 'mysql', 'mariadb')
 
 
 @functools.cache
 def CodePoints(length: int) -> sa.types.TypeEngine[str]:
-    """A string that is also sorted by code point everywhere."""
+    """A string that is also sorted by code point on all databases."""
     return Text(length).with_variant(sa.String(length, collation='C'), 'postgresql')
 
 
 @functools.cache
 def LongText() -> sa.types.TypeEngine[str]:
-    """Text without a bound worth naming (up to 4 GiB)."""
+    """Text without a practical limit (up to 4 GiB)."""
     exact = InMariaDB(lambda mysql: mysql.LONGTEXT(charset='utf8mb4', collation='utf8mb4_bin'))
     return sa.Text().with_variant(exact, 'mysql', 'mariadb')
 
 
 @functools.cache
 def Timestamp() -> sa.types.TypeEngine[datetime]:
-    """A moment in UTC, to the microsecond."""
+    """A time in UTC, with microseconds."""
     exact = InMariaDB(lambda mysql: mysql.DATETIME(fsp=6))
     return sa.DateTime().with_variant(exact, 'mysql', 'mariadb')
 
 
 def Id() -> sa.types.TypeEngine[str]:
-    """A UUID in text, or the 32 digits that identity uses."""
+    """A UUID as text, or the 32 hexadecimal digits that identity uses."""
     return Text(64)
 
 
@@ -72,9 +72,9 @@ BigInteger = sa.BigInteger().with_variant(sa.Integer(), 'sqlite')
 
 
 def pairs(name: str, owner: str) -> sa.Table:
-    """A table of names and values that go when their owner goes; see `computeapi.db.pairs`.
+    """A table of name-value pairs that are deleted with their owner; see `computeapi.db.pairs`.
 
-    owner: the column that tells owners apart, such as volumes.id.
+    owner: the column that identifies owners, such as volumes.id.
     """
     return sa.Table(
         name,
@@ -86,7 +86,7 @@ def pairs(name: str, owner: str) -> sa.Table:
 
 
 def resource(name: str, *columns: sa.Column[Any]) -> sa.Table:
-    """A table of what users make in their projects, with what all of that has besides these columns."""
+    """A table of resources that users create in their projects: the common columns, and these."""
     return sa.Table(
         name,
         metadata,

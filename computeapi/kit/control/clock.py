@@ -10,9 +10,14 @@ from computeapi.web.controller import operation
 from computeapi.web.request import Request
 from computeapi.web.schemas import closed, whole
 
-NOW = {'type': 'string', 'maxLength': 64, 'description': 'a moment in ISO 8601, in UTC where it says no zone'}
-RATE = {'type': 'number', 'minimum': 0, 'maximum': FASTEST, 'description': 'seconds that pass in one; 0: it stands'}
-SECONDS = {'type': 'number', 'description': 'how much later it is to be; earlier if below 0'}
+NOW = {'type': 'string', 'maxLength': 64, 'description': 'a time in ISO 8601, in UTC if it has no zone'}
+RATE = {
+    'type': 'number',
+    'minimum': 0,
+    'maximum': FASTEST,
+    'description': 'seconds per real second; 0: it stands still',
+}
+SECONDS = {'type': 'number', 'description': 'seconds to advance the clock; negative to set it back'}
 CLOCK = whole({'now': NOW, 'rate': RATE})
 
 
@@ -23,13 +28,13 @@ class CloudTime(ControlController):
 
     @operation('GET', policy=None, response=CLOCK)
     def show_clock(self, req: Request) -> dict[str, Any]:
-        """Show what time it is there, and how fast it goes."""
+        """Show the time in the cloud, and the rate of its clock."""
         clock = self.tools.clock
         return {'now': f'{clock().isoformat()}Z', 'rate': clock.rate}
 
     @operation('PUT', policy=None, body=closed({'now': NOW, 'rate': RATE}), response=CLOCK, errors=(400,))
     def set_clock(self, req: Request, body: Any) -> dict[str, Any]:
-        """Set it to a moment, or to another rate, or both."""
+        """Set the time, the rate, or both."""
         try:
             moment = parsed(body['now']) if 'now' in body else None
         except ValueError:
@@ -39,11 +44,11 @@ class CloudTime(ControlController):
 
     @operation('POST', '/step', policy=None, body=whole({'seconds': SECONDS}), response=CLOCK, errors=(400,))
     def step_clock(self, req: Request, body: Any) -> dict[str, Any]:
-        """Let it be later."""
+        """Advance the clock."""
         self.tools.clock.step(seconds=body['seconds'])
         return self.show_clock(req)
 
     @operation('DELETE', policy=None, status=204)
     def reset_clock(self, req: Request) -> None:
-        """Let it be right again."""
+        """Reset the clock to the real time and rate."""
         self.tools.clock.reset()

@@ -16,15 +16,15 @@ LAST_EVENT_ID = 'Last-Event-ID'
 LONGEST_NUMBER = 9
 CHOICE = {
     'type': TEXT
-    | {'description': "'server.changed', or 'server' for all that is told of servers; several with commas"},
-    'project': TEXT | {'description': 'the id of whose it is'},
-    'resource': TEXT | {'description': 'the id or the name of what it is about'},
-    'server': TEXT | {'description': 'the id or the name of a server; of an id also what belongs to it'},
-    'status': TEXT | {'description': 'the status that it has now'},
+    | {'description': "'server.changed', or 'server' for all events of servers; separate several with commas"},
+    'project': TEXT | {'description': 'the ID of the owning project'},
+    'resource': TEXT | {'description': 'the ID or the name of the resource'},
+    'server': TEXT | {'description': 'the ID or the name of a server; with an ID, also events of what belongs to it'},
+    'status': TEXT | {'description': 'its new status'},
 }
 SINCE = NUMBER | {'description': 'only events with a higher number'}
-WAIT = {'type': 'string', 'pattern': '^[0-9]{1,2}$', 'description': 'for how many seconds to wait if there is none'}
-STATE = {'type': ['object', 'null'], 'description': 'what is not as it was'}
+WAIT = {'type': 'string', 'pattern': '^[0-9]{1,2}$', 'description': 'how many seconds to wait if there is no event'}
+STATE = {'type': ['object', 'null'], 'description': 'what has changed'}
 EVENT = whole(
     {
         'id': COUNT,
@@ -50,7 +50,7 @@ class EventHistory(ControlController):
         errors=(400, 503),
     )
     def list_events(self, req: Request) -> webob.Response:
-        """List events since the last reset or restore; to who accepts text/event-stream, send them as they happen."""
+        """List events since the last reset or restore, or stream them to clients that accept text/event-stream."""
         if ServerSentEvents.media_type in req.headers.get('Accept', ''):
             return self._stream(req, ServerSentEvents())
         events = self.tools.events
@@ -67,7 +67,7 @@ class EventHistory(ControlController):
         errors=(400, 503),
     )
     def watch_events(self, req: Request) -> webob.Response:
-        """Send events as lines of JSON, as they happen."""
+        """Stream events as lines of JSON, as they happen."""
         return self._stream(req, EventLines())
 
     def _stream(self, req: Request, form: Form) -> webob.Response:

@@ -18,12 +18,12 @@ class FaultRules(ControlController):
 
     @operation('GET', policy=None, response=lone('faults', array(RULE)))
     def list_faults(self, req: Request) -> dict[str, Any]:
-        """List the rules with their hits, the oldest first."""
+        """List the rules with their hits, oldest first."""
         return {'faults': [rule.document() for rule in self.tools.faults.list()]}
 
     @operation('POST', policy=None, body=FACTS, response=RULE, status=201)
     def add_fault(self, req: Request, body: Any) -> dict[str, Any]:
-        """Add a rule: which requests or which work, when, and what becomes of them."""
+        """Add a rule: which requests or hypervisor operations it affects, when, and how."""
         return self.tools.faults.add(**body).document()
 
     @operation('DELETE', policy=None, status=204)
@@ -38,5 +38,5 @@ class FaultRules(ControlController):
 
     @operation('DELETE', '/{fault_id}', policy=None, status=204)
     def remove_fault(self, req: Request, fault_id: str) -> None:
-        """Remove a rule; what hangs because of it goes on."""
+        """Remove a rule; operations that hang because of it continue."""
         self.tools.faults.get(number(fault_id)).remove()

@@ -20,11 +20,11 @@ class GivenHints(ControlController):
 
     @operation('GET', policy=None, response=whole({'on': ON, 'hints': array(HINT)}))
     def list_hints(self, req: Request) -> dict[str, Any]:
-        """List the hints that were given since the start or the last reset, and whether any are given."""
+        """List the hints given since the start or the last reset, and whether hints are enabled."""
         return {'on': self.tools.hints.on, 'hints': [hint._asdict() for hint in self.tools.hints.given]}
 
     @operation('PUT', policy=None, body=STATE, response=STATE)
     def switch_hints(self, req: Request, body: Any) -> dict[str, Any]:
-        """Give hints, or give none any more."""
+        """Enable or disable hints."""
         self.tools.hints.on = body['on']
         return {'on': self.tools.hints.on}

@@ -19,10 +19,10 @@ TESTS = {
     'operation': TEXT | {'description': "such as 'POST /servers' or 'POST /servers/{id}/action os-stop'"},
     'service': SERVICE,
     'method': TEXT,
-    'path': TEXT | {'description': 'what the path has in it'},
+    'path': TEXT | {'description': 'a part of the path'},
     'status': NUMBER,
-    'user': TEXT | {'description': 'the id or the name of the caller'},
-    'project': TEXT | {'description': "the id or the name of the caller's project"},
+    'user': TEXT | {'description': 'the ID or the name of the caller'},
+    'project': TEXT | {'description': "the ID or the name of the caller's project"},
     'since': NUMBER | {'description': 'only entries with a higher number'},
 }
 STATED = {'type': ['string', 'null']}
@@ -38,7 +38,7 @@ ENTRY = whole(
         'request': MESSAGE,
         'status': {'type': ['integer', 'null']},
         'response': MESSAGE,
-        'error': STATED | {'description': 'what kind of error there was instead of an answer'},
+        'error': STATED | {'description': 'the kind of error, if there was no response'},
     }
 )
 SUMMARY = dict.fromkeys(('used', 'of', 'steps_used', 'steps'), COUNT)
@@ -75,19 +75,19 @@ class RequestJournal(ControlController):
         response=whole({'entries': array(ENTRY), 'count': COUNT, 'forgotten': COUNT}),
     )
     def list_requests(self, req: Request) -> dict[str, Any]:
-        """List the requests of some kind, the oldest first, and how many of all had no room any more."""
+        """List matching requests, oldest first, and how many requests were dropped for lack of room."""
         found = self._chosen(req)
         entries = [each.document() for each in found]
         return {'entries': entries, 'count': len(found), 'forgotten': self.tools.journal.forgotten}
 
     @operation('DELETE', policy=None, status=204)
     def clear_journal(self, req: Request) -> None:
-        """Forget what was asked."""
+        """Delete all recorded requests."""
         self.tools.journal.clear()
 
     @operation('GET', '.jsonl', policy=None, query=parameters(TESTS), media_type='application/jsonl')
     def export_journal(self, req: Request) -> webob.Response:
-        """Export requests as lines of JSON, which `computeapi replay` reads."""
+        """Export requests as lines of JSON, for `computeapi replay`."""
         data = self.tools.journal.lines(self._chosen(req))
         return webob.Response(body=data, content_type='application/jsonl')
 
@@ -104,7 +104,7 @@ class RequestJournal(ControlController):
         response=whole({'service': SERVICE, **SUMMARY, 'resources': array(RESOURCE)}),
     )
     def show_coverage(self, req: Request) -> dict[str, Any]:
-        """Show which operations of a service were used, and at which versions; of compute, if none is named."""
+        """Show which operations of a service were used, and at which versions (by default, of compute)."""
         return self.tools.journal.coverage(req.parameter('service', 'compute')).document()
 
     @operation('GET', '/coverage.txt', policy=None, query=parameters({'service': SERVICE}), media_type='text/plain')
@@ -118,11 +118,11 @@ class RequestJournal(ControlController):
         'GET',
         '/findings',
         policy=None,
-        query=parameters({'repeats': NUMBER | {'description': 'how often the same may be asked (3)'}}),
+        query=parameters({'repeats': NUMBER | {'description': 'how often a request may be repeated (3)'}}),
         response=whole({'findings': array(FINDING)}),
     )
     def list_findings(self, req: Request) -> dict[str, Any]:
-        """List what a better client would not ask: the same again, what a list told, too often whether it is done."""
+        """List avoidable requests: repeated ones, one per member of a list, and excessive polling."""
         findings = self.tools.journal.findings(int(req.parameter('repeats', 3)))
         return {'findings': [each._asdict() for each in findings]}
 

@@ -22,17 +22,17 @@ class HostsDown(ControlController):
 
     @operation('GET', policy=None, response=lone('hosts', array(PLACE)))
     def list_hosts(self, req: Request) -> dict[str, Any]:
-        """List the hosts, and whether they are down."""
+        "List the hosts, and whether they are down."
         return {'hosts': places(self.tools.hosts)}
 
     @operation('POST', '/{name}/down', policy=None, status=204)
     def take_host_down(self, req: Request, name: str) -> None:
-        """Let a host give no sign of life; it is down at once."""
+        """Stop the heartbeat of a host, which is down immediately."""
         self.tools.hosts.down(name)
 
     @operation('POST', '/{name}/up', policy=None, status=204)
     def bring_host_up(self, req: Request, name: str) -> None:
-        """Let a host be back."""
+        """Bring a host up again."""
         self.tools.hosts.up(name)
 
 
@@ -48,12 +48,12 @@ class CellsDown(ControlController):
 
     @operation('POST', '/{name}/down', policy=None, status=204)
     def take_cell_down(self, req: Request, name: str) -> None:
-        """Let a cell not respond."""
+        """Make a cell stop responding."""
         self.tools.cells.down(name)
 
     @operation('POST', '/{name}/up', policy=None, status=204)
     def bring_cell_up(self, req: Request, name: str) -> None:
-        """Let a cell respond again."""
+        """Make a cell respond again."""
         self.tools.cells.up(name)
 
 
@@ -64,15 +64,15 @@ class NeighboursAway(ControlController):
 
     @operation('GET', policy=None, response=lone('neighbours', array(PLACE)))
     def list_neighbours(self, req: Request) -> dict[str, Any]:
-        """List the services beside compute, and whether they are away."""
+        """List the services other than compute, and whether they are unavailable."""
         return {'neighbours': places(self.tools.neighbours)}
 
     @operation('POST', '/{name}/down', policy=None, status=204)
     def take_neighbour_down(self, req: Request, name: str) -> None:
-        """Let a service beside compute answer nobody."""
+        """Make a service other than compute unavailable."""
         self.tools.neighbours.down(name)
 
     @operation('POST', '/{name}/up', policy=None, status=204)
     def bring_neighbour_up(self, req: Request, name: str) -> None:
-        """Let a service beside compute be back."""
+        """Make a service other than compute available again."""
         self.tools.neighbours.up(name)

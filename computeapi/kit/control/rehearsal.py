@@ -15,11 +15,11 @@ NUMBER = {'type': 'number'}
 OBJECT = {'type': 'object'}
 REQUEST = closed(
     {
-        'server': OBJECT | {'description': 'as in the body of POST /servers, or that body'},
-        'scheduler_hints': OBJECT | {'description': 'that stand beside the server in the body'},
-        'microversion': {'type': 'string', 'description': 'of the request (latest)'},
-        'user': NAME | {'description': 'the name of who asks (admin)'},
-        'project': NAME | {'description': 'the name of the project that it asks for (its own)'},
+        'server': OBJECT | {'description': 'the server in the body of POST /servers, or the whole body'},
+        'scheduler_hints': OBJECT | {'description': 'the scheduler hints of the body'},
+        'microversion': {'type': 'string', 'description': 'the microversion of the request (latest)'},
+        'user': NAME | {'description': 'the name of the user that sends the request (admin)'},
+        'project': NAME | {'description': 'the name of the project of the request (that of the user)'},
     },
     required=['server'],
 )
@@ -53,7 +53,7 @@ class DryRuns(ControlController):
 
     @operation('POST', policy=None, body=REQUEST, response=OUTCOME, errors=(401, 404))
     def dry_run(self, req: Request, body: Any) -> dict[str, Any]:
-        """Tell what POST /servers would answer, and where which filters would let each server go; make nothing."""
+        """Predict the response of POST /servers, and show which hosts each filter passes; nothing is created."""
         server = body['server']
         asked = dict(server) if isinstance(server.get('server'), dict) else {'server': server}
         if 'scheduler_hints' in body:

@@ -13,12 +13,12 @@ from computeapi.web.schemas import array, closed, whole
 
 STATED = {'type': ['string', 'null']}
 ACCOUNT = whole({'user': {'type': 'string'}, 'password': {'type': 'string'}, 'domain': STATED, 'project': STATED})
-DOCUMENT = {'description': '@FILE in a shell; in a request the object that the file holds, or its text as YAML'}
+DOCUMENT = {'description': '@FILE in a shell; in a request the object in the file, or its text as YAML'}
 LOAD = {'type': 'object', 'properties': {'document': DOCUMENT}, 'required': ['document'], 'additionalProperties': False}
 HASHES = {
     'type': 'string',
     'enum': ['true', 'false'],
-    'description': 'whether users keep their passwords, as hashes (false)',
+    'description': 'whether the hashes of passwords are included (false)',
 }
 EXPORT_QUERY = closed({'hashes': HASHES}) | {'single': True}
 
@@ -28,7 +28,7 @@ class CloudScene(ControlController):
 
     @operation('POST', '/load', policy=None, body=LOAD, response=whole({'accounts': array(ACCOUNT)}), errors=(400,))
     def load(self, req: Request, body: Any) -> dict[str, Any]:
-        """Add what a document describes to the cloud; who can log in by it."""
+        """Add the resources in a document to the cloud; the response lists the accounts that can log in."""
         found = self.tools.load(body['document'])
         return {'accounts': [{name: getattr(each, name) for name in ACCOUNT['properties']} for each in found]}
 
@@ -40,7 +40,7 @@ class CloudScene(ControlController):
         media_type='application/yaml',
     )
     def export(self, req: Request) -> webob.Response:
-        """Export the cloud as a document that `load` takes: everything but passwords."""
+        """Export the cloud as a document for `load`: everything except passwords."""
         with self.tools.standing_still():
             document, left_out = export(self.tools.service, hashes=req.GET.get('hashes') == 'true')
         return webob.Response(text=commented(document, left_out), content_type='application/yaml', charset='utf-8')

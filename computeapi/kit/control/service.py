@@ -71,6 +71,6 @@ class ControlApp(App):
     def answer(self, req: Request, endpoint: Endpoint, parameters: dict[str, Any]) -> webob.Response:
         given = req.headers.get(TOKEN_HEADER, '')
         if not hmac.compare_digest(given.encode(), self.token.encode()):
-            return faults.fault(401, f'{TOKEN_HEADER} must have the token of this cloud.')
+            return faults.fault(401, f'{TOKEN_HEADER} must contain the token of this cloud.')
         req.environ[CONTEXT] = Context(is_admin=True)
         return super().answer(req, endpoint, parameters)

@@ -17,7 +17,7 @@ class CloudState(ControlController):
 
     @operation('POST', '/reset', policy=None, status=204)
     def reset(self, req: Request) -> None:
-        """Let the cloud be as it was when it began."""
+        """Reset the cloud to its initial state."""
         self.tools.reset()
 
 
@@ -28,21 +28,21 @@ class NamedSnapshots(ControlController):
 
     @operation('GET', policy=None, response=lone('snapshots', array(SNAPSHOT)))
     def list_snapshots(self, req: Request) -> dict[str, Any]:
-        """List the snapshots, the oldest first."""
+        """List the snapshots, oldest first."""
         return {'snapshots': [{'name': name} for name in self.tools.snapshots.list()]}
 
     @operation('POST', policy=None, body=SNAPSHOT, response=SNAPSHOT, status=201, errors=(400, 409))
     def take_snapshot(self, req: Request, body: Any) -> dict[str, Any]:
-        """Remember under a name what there is now."""
+        """Save the current state of the cloud under a name."""
         self.tools.snapshot(body['name'])
         return {'name': body['name']}
 
     @operation('POST', '/{name}/restore', policy=None, status=204)
     def restore_snapshot(self, req: Request, name: str) -> None:
-        """Let the cloud be as it was when the snapshot was taken."""
+        """Restore the cloud to a snapshot."""
         self.tools.restore(name)
 
     @operation('DELETE', '/{name}', policy=None, status=204, errors=(409,))
     def delete_snapshot(self, req: Request, name: str) -> None:
-        """Forget a snapshot."""
+        """Delete a snapshot."""
         self.tools.forget(name)

@@ -11,8 +11,12 @@ from computeapi.web.controller import operation
 from computeapi.web.request import Request
 from computeapi.web.schemas import array, closed, lone, one_of
 
-URL = {'type': 'string', 'maxLength': LONGEST_URL, 'description': 'of HTTP, on the loopback or in an allowed network'}
-SECRET = {'type': 'string', 'maxLength': 255, 'description': 'whsec_ and the base64 of 24 to 64 bytes'}
+URL = {
+    'type': 'string',
+    'maxLength': LONGEST_URL,
+    'description': 'HTTP or HTTPS, on the loopback or in an allowed network',
+}
+SECRET = {'type': 'string', 'maxLength': 255, 'description': 'whsec_ followed by 24 to 64 bytes in base64'}
 TYPE_LIST = {'type': 'array', 'items': one_of(*NOUNS, *TYPES), 'uniqueItems': True}
 STATED = {'type': ['string', 'null']}
 OWNERS = {'project': CHOICE['project'], 'server': CHOICE['server']}
@@ -37,7 +41,7 @@ class EventWebhooks(ControlController):
 
     @operation('GET', policy=None, response=lone('webhooks', array(WEBHOOK)))
     def list_webhooks(self, req: Request) -> dict[str, Any]:
-        """List the webhooks with what arrived and what failed, the oldest first."""
+        """List the webhooks with their successful and failed deliveries, oldest first."""
         return {'webhooks': [hook.document() for hook in self.tools.webhooks.list()]}
 
     @operation(
@@ -49,7 +53,7 @@ class EventWebhooks(ControlController):
         errors=(400, 503),
     )
     def add_webhook(self, req: Request, body: Any) -> dict[str, Any]:
-        """Add a webhook; its secret is shown now and never again, if it is made here."""
+        """Add a webhook; a generated secret is shown only in this response."""
         hook = self.tools.webhooks.add(**body)
         return hook.document() | ({} if 'secret' in body else {'secret': hook.secret})
 
@@ -60,10 +64,10 @@ class EventWebhooks(ControlController):
 
     @operation('GET', '/{webhook_id}', policy=None, response=WEBHOOK)
     def show_webhook(self, req: Request, webhook_id: str) -> dict[str, Any]:
-        """Show a webhook with what arrived and what failed."""
+        """Show a webhook with its successful and failed deliveries."""
         return self.tools.webhooks.get(number(webhook_id)).document()
 
     @operation('DELETE', '/{webhook_id}', policy=None, status=204)
     def remove_webhook(self, req: Request, webhook_id: str) -> None:
-        """Remove a webhook; what it was not sent yet, it is not sent any more."""
+        """Remove a webhook; pending events are not sent to it any more."""
         self.tools.webhooks.get(number(webhook_id)).remove()

@@ -93,9 +93,9 @@ class Wanted:
         self.types = frozenset(type.split(',') if isinstance(type, str) else type or ())
         self.project, self.resource, self.server, self.facts = project, resource, server, facts
         if unknown := sorted(self.types.difference(NOUNS, TYPES)):
-            raise Invalid(f'There is no type of event {unknown[0]}; there are {KNOWN}.')
+            raise Invalid(f'There is no event type {unknown[0]}; there are {KNOWN}.')
         if unknown := sorted(facts.keys() - FACTS):
-            raise Invalid(f'No event tells {unknown[0]}; there are {", ".join(sorted(FACTS))}.')
+            raise Invalid(f'Events have no property {unknown[0]}; there are {", ".join(sorted(FACTS))}.')
 
     def __call__(self, event: CloudEvent) -> bool:
         if self.types and not self.types & {event.type, event.noun}:

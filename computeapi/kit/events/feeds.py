@@ -17,7 +17,7 @@ BEAT_SECONDS = 15.0
 AT_ONCE = 100
 """Events that are written at a time."""
 RETRY_MILLISECONDS = 1000
-OVER = 'The cloud ends, or the client asks no more.'
+OVER = 'The cloud is shutting down, or the client left.'
 
 
 class Form(Protocol):

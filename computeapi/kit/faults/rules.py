@@ -36,40 +36,42 @@ def told(schema: Mapping[str, Any], description: str) -> dict[str, Any]:
 
 
 WHICH = {
-    'operation': told(TEXT, "as `computeapi routes` has it: 'POST /servers', or an action alone: os-stop"),
-    'service': told(one_of(*(each.name for each in APIS)), 'whose requests are meant, of all where it is not said'),
-    'path': told(TEXT, 'of the URL, with * for anything; from ^ on, a regular expression as RE2 has them'),
-    'min_version': told(TEXT, 'the first microversion of compute that is meant'),
-    'max_version': told(TEXT, 'the last one'),
-    'hypervisor': told(one_of('*', *sorted(OPERATIONS)), 'the work of the hypervisor that is meant, not a request'),
-    'project': told(TEXT, 'the id or the name of the project'),
-    'server': told(TEXT, 'how the name of the server begins'),
-    'host': told(TEXT, 'where the server is'),
+    'operation': told(TEXT, "as printed by `computeapi routes`: 'POST /servers', or only an action: os-stop"),
+    'service': told(one_of(*(each.name for each in APIS)), 'the service whose requests are affected (all)'),
+    'path': told(TEXT, 'the path of the URL, with * as a wildcard; from ^ on, a regular expression (RE2)'),
+    'min_version': told(TEXT, 'the first microversion of compute that is affected'),
+    'max_version': told(TEXT, 'the last microversion of compute that is affected'),
+    'hypervisor': told(one_of('*', *sorted(OPERATIONS)), 'the hypervisor operation that is affected, not a request'),
+    'project': told(TEXT, 'the ID or the name of the project'),
+    'server': told(TEXT, "the start of the server's name"),
+    'host': told(TEXT, 'the host of the server'),
     'metadata': told(
         {'type': 'object', 'maxProperties': 128, 'additionalProperties': {'type': 'string', 'maxLength': LONGEST}},
-        'what is among the metadata of the server',
+        'metadata items that the server has',
     ),
 }
 WHEN = {
-    'probability': told({'type': 'number', 'exclusiveMinimum': 0, 'maximum': 1}, 'with which each of them is hit'),
-    'seed': told({'type': 'integer'}, 'of chance, which goes the same way each time (0)'),
-    'nth': told(NUMBER, 'the first that is hit, and the only one unless count says otherwise'),
-    'count': told(NUMBER, 'how many are hit'),
-    'after': told(SECONDS, 'when it begins, in seconds from now'),
-    'lasting': told(SECONDS, 'for how many seconds'),
+    'probability': told({'type': 'number', 'exclusiveMinimum': 0, 'maximum': 1}, 'the probability of each to be hit'),
+    'seed': told({'type': 'integer'}, 'the seed of the random numbers, which are the same each time (0)'),
+    'nth': told(NUMBER, 'the number of the first one that is hit; it is the only one unless count is given'),
+    'count': told(NUMBER, 'the number of those that are hit'),
+    'after': told(SECONDS, 'when the rule takes effect, in seconds from now'),
+    'lasting': told(SECONDS, 'how many seconds the rule is in effect'),
 }
 WHAT = {
-    'status': told({'type': 'integer', 'minimum': 200, 'maximum': 599}, 'which is answered'),
-    'message': told(TEXT, 'of the error'),
+    'status': told({'type': 'integer', 'minimum': 200, 'maximum': 599}, 'the status of the response'),
+    'message': told(TEXT, 'the message of the error'),
     'body': told(
         {'type': ['string', 'object', 'array']},
-        'which is answered, text or JSON, instead of an error as the service has them',
+        "the body of the response, text or JSON, instead of an error in the service's format",
     ),
-    'retry_after': told({'type': 'integer', 'minimum': 0, 'maximum': 10**6}, 'what Retry-After says, in seconds'),
-    'delay': told(SECONDS, 'how many seconds pass before anything else happens'),
-    'jitter': told(SECONDS, 'at most so many more'),
-    'cut': told(one_of(BEFORE, AFTER, WITHIN), 'where the connection ends: before the work, after it, in the answer'),
-    'effect': told(one_of(FAIL, HANG, SLOW), 'on the work of the hypervisor; slow is by delay and jitter'),
+    'retry_after': told({'type': 'integer', 'minimum': 0, 'maximum': 10**6}, 'the value of Retry-After, in seconds'),
+    'delay': told(SECONDS, 'the delay before anything else happens, in seconds'),
+    'jitter': told(SECONDS, 'the maximum of a random additional delay, in seconds'),
+    'cut': told(
+        one_of(BEFORE, AFTER, WITHIN), 'when the connection is closed: before the work, after it, in the response'
+    ),
+    'effect': told(one_of(FAIL, HANG, SLOW), 'the effect on the hypervisor operation; slow is set by delay and jitter'),
 }
 FACTS = closed({**WHICH, **WHEN, **WHAT})
 CHECKED = BodyValidator(FACTS)
@@ -145,20 +147,20 @@ def _check_effect(facts: Mapping[str, Any]) -> None:
         wrong = sorted(ONLY_OF_REQUESTS & facts.keys() - {'effect'})
         if wrong or 'effect' not in facts or 'hypervisor' not in facts:
             raise Invalid(
-                'A rule about the hypervisor has `hypervisor`, `effect`, and nothing that is about requests'
+                'A rule for the hypervisor has `hypervisor`, `effect`, and no properties of requests'
                 + (f', such as {wrong[0]}.' if wrong else '.')
             )
         if (facts['effect'] == SLOW) != bool(facts.get('delay') or facts.get('jitter')):
-            raise Invalid('`slow` is by `delay` or `jitter`, and only it.')
+            raise Invalid('`slow` requires `delay` or `jitter`, and other effects have neither.')
         return
     if 'cut' in facts and 'status' in facts:
-        raise Invalid('A connection that is cut has no `status`.')
+        raise Invalid('A rule with `cut` cannot have a `status`.')
     if not facts.keys() & {'status', 'cut', 'delay', 'jitter'}:
         raise Invalid('A rule needs an effect: `status`, `cut`, `delay` or `jitter`, or `effect` on a hypervisor.')
     if 'status' not in facts and facts.keys() & {'message', 'body', 'retry_after'}:
-        raise Invalid('`message`, `body` and `retry_after` are said with a `status`.')
+        raise Invalid('`message`, `body` and `retry_after` require a `status`.')
     if 'body' in facts and len(orjson.dumps(facts['body'])) > LONGEST_BODY:
-        raise Invalid(f'`body` has {LONGEST_BODY} bytes at most.')
+        raise Invalid(f'`body` can have {LONGEST_BODY} bytes at most.')
 
 
 def _known_versions(facts: Mapping[str, Any]) -> tuple[str, str]:
@@ -175,7 +177,7 @@ def _pattern(text: str) -> Any:
     """What a path has to match as a whole, in linear time; Invalid."""
     if not text.startswith('^'):
         if not text.startswith(('/', '*')):
-            raise Invalid(f'path: {text} is that of no request; is it /{text}, or */{text}?')
+            raise Invalid(f'path: {text} matches no request; did you mean /{text} or */{text}?')
         text = '.*'.join(map(re.escape, text.split('*')))
     try:
         return re2.compile(text, PATTERNS)

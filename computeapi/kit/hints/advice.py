@@ -57,7 +57,7 @@ def _hints(question: Question, operation: str, action: str | None, lifetime: Lif
     shape = lifetime.at(question.version, question.legacy)
     asked = _asked(question)
     if shape is None:
-        yield f'{operation} is known {lifetime.when()}; {asked}'
+        yield f'{operation} is supported {lifetime.when()}; {asked}'
         return
     for path, closed in unknown([shape.body or {}], question.body):
         when = lifetime.when(lambda each, path=path: each.knows_field(path))  # type: ignore[misc]
@@ -72,7 +72,7 @@ def _hints(question: Question, operation: str, action: str | None, lifetime: Lif
 
 
 def _told(name: str, when: str, asked: str, ignored: bool) -> str:
-    known = f'known {when or "at no version"}; {asked}'
+    known = f'supported {when or "in no version"}; {asked}'
     return f'{_quoted(name)} was ignored: it is {known}' if ignored else f'{_quoted(name)} is {known}'
 
 
@@ -80,8 +80,8 @@ def _asked(question: Question) -> str:
     if question.legacy:
         return '/v2 has no microversions'
     if question.named:
-        return f'this request asked for {question.version}'
-    return f'this request named no version and so asked for {question.version}'
+        return f'this request used {question.version}'
+    return f'this request named no version and so used {question.version}'
 
 
 def _quoted(name: str) -> str:

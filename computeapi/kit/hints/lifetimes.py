@@ -78,9 +78,9 @@ def _shape(operation: Operation, version: APIVersionRequest) -> KnownNames:
 
 def _told(first: APIVersionRequest, last: APIVersionRequest) -> str:
     if first == last != MAX:
-        return f'at {first} only'
+        return f'in {first} only'
     if last == MAX:
-        return f'from {first} on' if first > MIN else 'at every version'
+        return f'from {first} on' if first > MIN else 'in every version'
     return f'until {last}' if first == MIN else f'from {first} to {last}'
 
 

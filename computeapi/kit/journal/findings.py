@@ -70,10 +70,10 @@ def _judged(runs: Iterable[list[Entry]], repeats: int) -> Iterator[RequestFindin
         what, numbers = f'{run[0].method} {run[0].target}', [entry.number for entry in run]
         if len({(entry.status, entry.response.data) for entry in run}) == 1 or run[0].operation == LOGIN:
             if len(run) > repeats:
-                text = f'{what} was asked {len(run)} times, and nothing was written in between.'
+                text = f'{what} was requested {len(run)} times, without a write in between.'
                 yield RequestFinding('repeated', text, numbers)
         elif len(run) > LOOKS and (seconds := _pause(run)) < SECONDS:
-            text = f'{what} was asked {len(run)} times until it changed, every {seconds:.2f} seconds.'
+            text = f'{what} was requested {len(run)} times until it changed, every {seconds:.2f} seconds.'
             yield RequestFinding('polling', text, numbers)
 
 

@@ -12,21 +12,30 @@ from computeapi.kit.replay.target import target_of
 
 def add(command: argparse.ArgumentParser) -> None:
     """Its arguments."""
-    command.add_argument('journal', metavar='JOURNAL', help='lines of JSON or an HTTP Archive (.har)')
+    command.add_argument('journal', metavar='JOURNAL', help='a journal as lines of JSON, or an HTTP Archive (.har)')
     command.add_argument(
         '--to',
         metavar='URL',
-        help='of the cloud or its Keystone, or its name in clouds.yaml (what OS_* or --os-cloud name)',
+        help='the URL of the cloud or its Keystone, or its name in clouds.yaml (default: what OS_* or --os-cloud name)',
     )
     command.add_argument(
-        '--and', dest='other', metavar='URL', help='a second cloud, whose answers are compared with those of the first'
+        '--and',
+        dest='other',
+        metavar='URL',
+        help='a second cloud, whose responses are compared with those of the first',
     )
-    command.add_argument('--os-cloud', metavar='NAME', help='who logs in, by clouds.yaml (what OS_* say)')
-    command.add_argument('--token', metavar='TOKEN', help='instead of logging in, where all services are below the URL')
-    command.add_argument('--microversion', metavar='VERSION', help='ask compute for this one instead')
-    command.add_argument('--headers', action='store_true', help='compare the names of headers, too')
     command.add_argument(
-        '--patience', type=float, default=60.0, metavar='S', help='how long to wait for a state (%(default)s)'
+        '--os-cloud',
+        metavar='NAME',
+        help='the cloud in clouds.yaml whose credentials are used (default: the OS_* variables)',
+    )
+    command.add_argument(
+        '--token', metavar='TOKEN', help='use this token instead of logging in; all services must be below the URL'
+    )
+    command.add_argument('--microversion', metavar='VERSION', help='use this version of compute for all requests')
+    command.add_argument('--headers', action='store_true', help='also compare the names of headers')
+    command.add_argument(
+        '--patience', type=float, default=60.0, metavar='S', help='how many seconds to wait for a state (%(default)s)'
     )
 
 
@@ -57,6 +66,6 @@ def summary(played: list[PlayedRequest], recorded: int) -> str:
     skipped = sum(each.skipped is not None for each in played)
     differing = sum(bool(each.differences) for each in played)
     return (
-        f'{recorded} requests were recorded: {len(played) - skipped} were played, {skipped} were not, and'
-        f' {recorded - len(played)} were looks at what was under way. {differing} answers differ.'
+        f'{recorded} requests were recorded: {len(played) - skipped} were replayed, {skipped} were skipped, and'
+        f' {recorded - len(played)} only polled for a state. {differing} responses differ.'
     )

@@ -28,8 +28,8 @@ class PlayedRequest(NamedTuple):
 
     def __str__(self) -> str:
         if self.skipped:
-            return f'{self.number} {self.name} was not played: {self.skipped}'
-        lines = [f'{self.number} {self.name} {self.status or "no answer"}', *self.differences]
+            return f'{self.number} {self.name} was skipped: {self.skipped}'
+        lines = [f'{self.number} {self.name} {self.status or "no response"}', *self.differences]
         return '\n    '.join(lines)
 
 
@@ -59,23 +59,23 @@ def replay(
 def reason_to_skip(step: Recorded) -> str | None:
     """Why a request cannot be played, or need not be."""
     if step.service == 'identity' and step.path == '/auth/tokens':
-        return 'a replay logs in by itself'
+        return 'the replay logs in itself'
     if step.service is None or not step.root or (step.path == '/' and step.service != 'compute'):
-        return 'it is not below the version of a service'
+        return 'its path is not below a version of a service'
     if step.status is None:
-        return 'it had no answer'
+        return 'it had no response'
     if step.status == 401:
         return 'its token was not valid'
     is_document = 'json' in next((value for name, value in step.headers.items() if name.lower() == 'content-type'), '')
     if step.body is None and step.length and (is_document or step.length > LONGEST_UPLOAD):
-        return f'of its body, which had {step.length} bytes, nothing was kept'
+        return f'its body of {step.length} bytes was not recorded'
     return None
 
 
 def compared(expected: Answer, given: Answer, *, headers: bool) -> Iterator[str]:
     """What differs, in words."""
     if given.status is None:
-        yield f'no answer: {given.body}'
+        yield f'no response: {given.body}'
         return
     if expected.status != given.status:
         yield f'status: {given.status} instead of {expected.status or "none"}{_reason(given)}'

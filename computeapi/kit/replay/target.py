@@ -58,7 +58,7 @@ class CatalogTarget:
             from keystoneauth1.exceptions import ClientException
             from openstack.exceptions import SDKException
         except ImportError:
-            raise Invalid('To log in to a cloud takes the package openstacksdk; --token does without.') from None
+            raise Invalid('Logging in to a cloud requires the package openstacksdk; --token does not.') from None
         self.name = where or cloud or os.environ.get('OS_CLOUD') or os.environ.get('OS_AUTH_URL', 'the cloud')
         self._errors = (ClientException, SDKException)
         options: dict[str, Any] = {'cloud': cloud} if cloud else {}
@@ -122,7 +122,7 @@ def target_of(where: str | None, cloud: str | None, token: str | None) -> Replay
     if token is None:
         return CatalogTarget(where, cloud)
     if where is None or '://' not in where:
-        raise Invalid('--token needs the URL of a cloud.')
+        raise Invalid('--token requires the URL of a cloud.')
     return TokenTarget(where, token)
 
 

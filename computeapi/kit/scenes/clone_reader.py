@@ -55,7 +55,7 @@ class Reader:
     def _page(self, service: str, path: str, key: str, microversion: str | None) -> list[Json]:
         document = self._get(service, path, microversion) or {}
         if document.get('truncated'):
-            self.left_out.append(f'{service} {path.partition("?")[0]}: what is beyond the limit of lists there')
+            self.left_out.append(f'{service} {path.partition("?")[0]}: items beyond the limit of lists there')
         entries: list[Json] = document.get(key, [])
         return entries
 

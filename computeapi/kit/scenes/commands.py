@@ -25,14 +25,18 @@ from computeapi.serve.directory import opened
 
 
 def add_populate(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument('--servers', type=number, default=1000, metavar='N', help='how many servers (%(default)s)')
-    parser.add_argument('--projects', type=number, default=20, metavar='N', help='in how many projects (%(default)s)')
+    parser.add_argument('--servers', type=number, default=1000, metavar='N', help='number of servers (%(default)s)')
+    parser.add_argument('--projects', type=number, default=20, metavar='N', help='number of projects (%(default)s)')
     # `hosts` would be those of [simulated], which are there besides.
-    about_hosts = 'on how many hosts (%(default)s)'
+    about_hosts = 'number of hosts (%(default)s)'
     parser.add_argument('--hosts', type=number, default=20, metavar='N', dest='synthetic_hosts', help=about_hosts)
-    parser.add_argument('--seed', type=int, default=1, metavar='N', help='which cloud it is (%(default)s)')
+    parser.add_argument(
+        '--seed', type=int, default=1, metavar='N', help='selects which cloud is generated (%(default)s)'
+    )
     where = parser.add_mutually_exclusive_group()
-    where.add_argument('--data-dir', metavar='DIR', help='that of `serve`, which does not run (./computeapi-data)')
+    where.add_argument(
+        '--data-dir', metavar='DIR', help='the data directory of `serve`, which must not be running (./computeapi-data)'
+    )
     where.add_argument('--output', type=Path, metavar='FILE', help='write a file for --load instead')
     parser.set_defaults(run=populate)
 
@@ -55,15 +59,19 @@ def populate(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
         try:
             fill(service, inventory, _told)
         except SceneError as error:
-            raise Error(f'{directory.path} has a synthetic cloud already: {error.message}') from None
+            raise Error(f'{directory.path} already contains a synthetic cloud: {error.message}') from None
         if sys.stderr.isatty():
             print(file=sys.stderr)
         print(f'{options.servers} servers are in {directory.path}')
 
 
 def add_clone(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument('--os-cloud', metavar='NAME', help='in clouds.yaml (OS_CLOUD, or else the OS_* variables)')
-    parser.add_argument('--anonymize', action='store_true', help='no name, address, id or text of it is told')
+    parser.add_argument(
+        '--os-cloud', metavar='NAME', help='the cloud in clouds.yaml (default: OS_CLOUD, or the OS_* variables)'
+    )
+    parser.add_argument(
+        '--anonymize', action='store_true', help='replace all names, addresses, IDs and texts that identify it'
+    )
     parser.set_defaults(run=clone)
 
 

@@ -70,9 +70,9 @@ def _attach(
     """The volume is used by the server, or kept for it while it is on no host."""
     volume, host = volumes.get(row['volume_id'] or ''), server['host']
     if volume is None:
-        raise SceneError((*place, 'volume'), 'it is not among the volumes of this file')
+        raise SceneError((*place, 'volume'), 'the volume is not in this file')
     if volume['status'] in ('in-use', 'reserved') and not volume['multiattach']:
-        raise SceneError((*place, 'volume'), 'another server has it')
+        raise SceneError((*place, 'volume'), 'the volume is attached to another server')
     row['attachment_id'] = row['attachment_id'] or scene.made_id('attachments', server['uuid'], volume['id'])
     row['volume_size'] = row['volume_size'] or volume['size']
     if volume['status'] in ('available', 'reserved'):

@@ -43,7 +43,7 @@ class Loader(getattr(yaml, 'CSafeLoader', yaml.SafeLoader)):  # type: ignore[mis
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode):
                 if key.value in seen:
-                    raise yaml.constructor.ConstructorError(None, None, f'{key.value} is here twice', key.start_mark)
+                    raise yaml.constructor.ConstructorError(None, None, f'{key.value} occurs twice', key.start_mark)
                 seen.add(key.value)
         return super().construct_mapping(node, deep)
 
@@ -116,7 +116,7 @@ def _text(path: Path) -> str:
     try:
         return path.read_text()
     except UnicodeDecodeError as error:
-        raise Invalid(f'{path}: this is no text: {error}') from None
+        raise Invalid(f'{path}: this is not text: {error}') from None
 
 
 def _inner(node: Any, part: str | int) -> Any:

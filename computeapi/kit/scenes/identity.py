@@ -39,7 +39,7 @@ def _load_projects(scene: Scene) -> None:
         above, ancestors = row['parent_id'], []
         while above in projects:
             if above in ancestors or above == row['id']:
-                raise SceneError((*place, 'parent'), 'it is below itself')
+                raise SceneError((*place, 'parent'), 'the project is below itself')
             ancestors.append(above)
             above = projects[above]['parent_id']
         for ancestor in (*ancestors, row['domain_id']):
@@ -58,7 +58,7 @@ def _load_user(scene: Scene, entry: Entry, place: Place, hashed: Callable[[str],
         at = (*place, 'roles', number)
         kind = next((name for name in TARGETS if held.get(name)), None)
         if kind is None:
-            raise SceneError(at, 'it says no project, domain or system that the role is held on')
+            raise SceneError(at, 'the role requires a project, domain or system')
         target = 'all' if kind == 'system' else scene.resolve(f'{kind}s', held[kind], (*at, kind), row['domain_id'])
         grant = {'target_kind': kind, 'target_id': target, 'inherited': held.get('inherited', False)}
         scene.add('identity_role_assignments', actor_id=row['id'], role_id=_role(scene, held['role']), **grant)

@@ -311,7 +311,7 @@ def load_floating_ips(scene: Scene, book: AddressBook, ports_of: Mapping[str, li
         if entry.get('server'):
             server_id = scene.resolve('servers', entry['server'], (*place, 'server'), row['project_id'])
             if not ports_of.get(server_id):
-                raise SceneError((*place, 'server'), 'it has no port, or stands in another file')
+                raise SceneError((*place, 'server'), 'the server has no port, or is not in this file')
             row['port_id'] = ports_of[server_id][0]['id']
         if row['port_id'] is not None:
             row['fixed_ip_address'] = row['fixed_ip_address'] or first.get(row['port_id'])

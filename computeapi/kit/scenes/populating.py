@@ -93,4 +93,4 @@ def _received(receiver: Connection) -> Maker:
         while (made := receiver.recv()) is not None:
             yield made
     except (EOFError, OSError):
-        raise Error('A process that makes the rows of servers has ended.') from None
+        raise Error('A process that generates servers has died.') from None

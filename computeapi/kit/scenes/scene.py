@@ -212,7 +212,7 @@ class Scene:
     def keep(self, section: str, row: Values, place: Place) -> None:
         kind, index = REFERABLE[section], self.index(section)
         if row[kind.id] in index.rows:
-            raise SceneError(place, f'there is {row[kind.id]} already')
+            raise SceneError(place, f'{row[kind.id]} already exists')
         index.add(row)
         self.rows[kind.table].append(row)
 
@@ -222,7 +222,7 @@ class Scene:
         column = index.keys[2]
         for other in index.named.get(name, ()):
             if owner is None or column is None or index.rows[other][column] == owner:
-                raise SceneError(place, f'there is {name} already')
+                raise SceneError(place, f'{name} already exists')
 
     def owner(self, section: str, entry: Entry, place: Place) -> str | None:
         """The id of the project, domain or user that a thing belongs to."""

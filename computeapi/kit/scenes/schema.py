@@ -57,15 +57,15 @@ def entry(required: tuple[str, ...] = (), /, **properties: Schema) -> Schema:
     return {'type': 'object', 'properties': named, 'required': list(required), 'additionalProperties': False}
 
 
-MADE = 'made of the name where none is said'
+MADE = 'derived from the name by default'
 ID = kept({'type': 'string', 'minLength': 1, 'maxLength': 64}, MADE)
 LABEL = kept(NAME, default='')
 DESCRIPTION = kept({'type': ['string', 'null'], 'maxLength': 65535}, default='')
-PROJECT = refers('projects', 'project_id', 'whose it is')
-USER = refers('users', 'user_id', 'who made it')
+PROJECT = refers('projects', 'project_id', 'the owner')
+USER = refers('users', 'user_id', 'the creator')
 TIMES = {'created_at': kept(TIME), 'updated_at': kept(TIME)}
 REVISED = {**TIMES, 'revision': kept(AMOUNT, default=1, column='revision_number')}
-STATUS = about(NAME, 'where it does not follow from what holds it')
+STATUS = about(NAME, 'unless it follows from what uses the volume')
 
 
 def flag(default: bool, text: str = '', column: str = '') -> Schema:
@@ -80,12 +80,12 @@ PROJECT_ENTRY = entry(
     description=DESCRIPTION,
     enabled=flag(True),
     domain=refers('domains', 'domain_id', 'the default one'),
-    parent=about(REFERENCE | {'of': 'projects'}, 'the project that it is below'),
+    parent=about(REFERENCE | {'of': 'projects'}, 'the parent project'),
     tags=kept(LABELS, default=[]),
 )
 ROLE = entry(
     ('role',),
-    role=about(NAME, 'made, if there is none of that name'),
+    role=about(NAME, 'created if it does not exist'),
     project=refers('projects'),
     domain=refers('domains'),
     system=about({'const': 'all'}, 'on the whole cloud'),
@@ -99,9 +99,9 @@ USER_ENTRY = entry(
     enabled=flag(True),
     domain=refers('domains', 'domain_id', 'the default one'),
     default_project=refers('projects', 'default_project_id'),
-    password=about(NAME, 'one is made, and told, where nothing is said'),
-    password_hash=about(NAME, 'of bcrypt, instead'),
-    roles=about({'type': 'array', 'items': ROLE}, 'what the user may do where'),
+    password=about(NAME, 'generated and reported by default'),
+    password_hash=about(NAME, 'a bcrypt hash, instead'),
+    roles=about({'type': 'array', 'items': ROLE}, 'the roles of the user, and where they apply'),
     extra=kept(OBJECT, 'such as an email', default={}),
 )
 FLAVOR = entry(
@@ -118,7 +118,7 @@ FLAVOR = entry(
     is_public=flag(True),
     disabled=flag(False),
     extra_specs=kept(TEXTS, default={}),
-    access=about({'type': 'array', 'items': REFERENCE | {'of': 'projects'}}, 'projects that may use it'),
+    access=about({'type': 'array', 'items': REFERENCE | {'of': 'projects'}}, 'projects that have access to it'),
     **TIMES,
 )
 OWN_FLAVOR: Schema = {'type': ['string', 'object', 'null'], 'if': {'type': 'object'}, 'then': FLAVOR}
@@ -127,10 +127,10 @@ IMAGE = entry(
     (),
     id=kept(FILE_NAME, MADE),
     name=kept(STRING),
-    project=refers('projects', 'owner', 'whose it is'),
+    project=refers('projects', 'owner', 'the owner'),
     status=kept(NAME, default='active'),
     visibility=kept(NAME, default='public'),
-    size=kept(INTEGER, 'in bytes; without data there is nothing to download'),
+    size=kept(INTEGER, 'in bytes; without data, nothing can be downloaded'),
     data=about(STRING, 'in base64'),
     virtual_size=kept(INTEGER),
     min_disk=kept(AMOUNT, default=0),
@@ -153,9 +153,9 @@ SUBNET = entry(
     description=DESCRIPTION,
     project=PROJECT,
     cidr=kept(NAME),
-    gateway_ip=kept(IP_ADDRESS, 'the first address, unless it is null'),
+    gateway_ip=kept(IP_ADDRESS, 'the first address; null for none'),
     enable_dhcp=flag(True),
-    allocation_pools=kept({'type': 'array', 'items': POOL}, 'all but the gateway'),
+    allocation_pools=kept({'type': 'array', 'items': POOL}, 'all except the gateway'),
     dns_nameservers=kept(LABELS, default=[]),
     host_routes=kept(OBJECTS, default=[]),
     ipv6_ra_mode=kept(STRING),
@@ -194,8 +194,8 @@ ROUTER = entry(
     admin_state_up=flag(True),
     enable_snat=flag(True),
     routes=kept(OBJECTS, default=[]),
-    gateway=about(PLUG, 'the external network that it leads to'),
-    interfaces=about({'type': 'array', 'items': PLUG}, 'the networks that it joins, each at its gateway'),
+    gateway=about(PLUG, 'the external network'),
+    interfaces=about({'type': 'array', 'items': PLUG}, 'the networks that it connects, each at its gateway address'),
     tags=LABELS,
     **REVISED,
 )
@@ -219,13 +219,13 @@ SECURITY_GROUP = entry(
     description=DESCRIPTION,
     project=PROJECT,
     stateful=flag(True),
-    rules=about({'type': 'array', 'items': RULE}, 'everything may go out, where nothing is said'),
+    rules=about({'type': 'array', 'items': RULE}, 'by default, all outgoing traffic is allowed'),
     tags=LABELS,
     **REVISED,
 )
 PORT_FACTS = {
     'mac_address': kept(NAME),
-    'fixed_ips': about(ADDRESSES, 'one of each version of IP that the network has'),
+    'fixed_ips': about(ADDRESSES, 'one per IP version of the network'),
     'security_groups': about({'type': 'array', 'items': REFERENCE | {'of': 'security_groups'}}, 'that of the project'),
     'vnic_type': kept(NAME, default='normal'),
     'admin_state_up': flag(True),
@@ -242,7 +242,7 @@ PORT = entry(
     description=DESCRIPTION,
     project=PROJECT,
     network=refers('networks', 'network_id'),
-    device_id=kept(NAME, 'of what no section describes', default=''),
+    device_id=kept(NAME, 'of a device that no section describes', default=''),
     device_owner=kept(NAME, default=''),
     host=kept(NAME, default=''),
     **PORT_FACTS,
@@ -257,7 +257,7 @@ FLOATING_IP = entry(
     network=refers('networks', 'floating_network_id', 'an external one'),
     address=kept(IP_ADDRESS | {'type': 'string'}, 'a free one', column='floating_ip_address'),
     port=refers('ports', 'port_id'),
-    server=about(REFERENCE | {'of': 'servers'}, 'to whose first port it leads'),
+    server=about(REFERENCE | {'of': 'servers'}, 'associated with its first port'),
     fixed_address=kept(IP_ADDRESS, 'the first of the port', column='fixed_ip_address'),
     tags=LABELS,
     **REVISED,
@@ -286,8 +286,8 @@ VOLUME = entry(
     multiattach=flag(False),
     readonly=flag(False),
     availability_zone=kept(NAME, default='nova'),
-    snapshot=kept(STRING, 'the id of what it was made from', column='snapshot_id'),
-    source_volume=kept(STRING, 'the same', column='source_volume_id'),
+    snapshot=kept(STRING, 'the ID of the snapshot that it was created from', column='snapshot_id'),
+    source_volume=kept(STRING, 'the ID of the volume that it was created from', column='source_volume_id'),
     metadata=TEXTS,
     image_metadata=TEXTS,
     **TIMES,
@@ -317,11 +317,11 @@ HOST = entry(
     local_gb=kept(AMOUNT, default=4096),
     cpu_info=kept(OBJECT),
     cell=kept(NAME, default='cell1'),
-    zone=about(NAME, 'its availability zone: an aggregate of that name is made'),
+    zone=about(NAME, 'its availability zone: an aggregate of that name is created'),
     disabled=about(BOOLEAN, 'it gets no new servers'),
     disabled_reason=STRING,
     forced_down=BOOLEAN,
-    down=about(BOOLEAN, 'it is off, until `GET /os-hosts/NAME/startup` of 2.1'),
+    down=about(BOOLEAN, 'it is powered off, until `GET /os-hosts/NAME/startup` of 2.1'),
 )
 AGGREGATE = entry(
     ('name',),

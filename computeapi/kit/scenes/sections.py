@@ -21,16 +21,16 @@ class Section(NamedTuple):
 SECTIONS = {
     'domains': Section('identity_domains', schema.DOMAIN, 'Domains of projects and users.', owner=None),
     'projects': Section('identity_projects', schema.PROJECT_ENTRY, 'Projects.', owner='domain_id'),
-    'users': Section('identity_users', schema.USER_ENTRY, 'Users, and what they may do.', owner='domain_id'),
+    'users': Section('identity_users', schema.USER_ENTRY, 'Users and their roles.', owner='domain_id'),
     'hosts': Section('hypervisors', schema.HOST, 'Compute hosts.', 'host', 'hypervisor_hostname', None),
     'aggregates': Section('aggregates', schema.AGGREGATE, 'Aggregates of hosts.', owner=None),
     'flavors': Section('flavors', schema.FLAVOR, 'Flavors.', 'flavorid', owner=None),
     'images': Section('images', schema.IMAGE, 'Images.', owner='owner'),
     'networks': Section('networks', schema.NETWORK, 'Networks with their subnets.'),
     'security_groups': Section('security_groups', schema.SECURITY_GROUP, 'Security groups with their rules.'),
-    'routers': Section('routers', schema.ROUTER, 'Routers, and what they join.'),
-    'ports': Section('ports', schema.PORT, 'Ports that were not made for a server.'),
-    'volume_types': Section('volume_types', schema.VOLUME_TYPE, 'Types of volumes.', owner=None),
+    'routers': Section('routers', schema.ROUTER, 'Routers, and the networks that they connect.'),
+    'ports': Section('ports', schema.PORT, 'Ports that were not created for a server.'),
+    'volume_types': Section('volume_types', schema.VOLUME_TYPE, 'Volume types.', owner=None),
     'volumes': Section('volumes', schema.VOLUME, 'Volumes.'),
     'volume_snapshots': Section('volume_snapshots', schema.VOLUME_SNAPSHOT, 'Snapshots of volumes.'),
     'keypairs': Section('keypairs', schema.KEYPAIR, 'Key pairs.', owner='user_id'),
@@ -50,13 +50,13 @@ DOCUMENT: Schema = {
     'title': 'What a cloud has',
     'type': 'object',
     'properties': {
-        'version': {'const': VERSION, 'description': 'of the form of this file'},
+        'version': {'const': VERSION, 'description': 'the version of this file format'},
         'replace': {
             'type': 'boolean',
-            'description': 'nothing else is left in the cloud than its users admin and demo; else it is added to',
+            'description': 'delete everything in the cloud except its users admin and demo; otherwise, add to it',
         },
-        'seed': {'type': 'integer', 'description': 'ids that are not stated are made of it and of names (0)'},
-        'project': {'type': 'string', 'description': 'whose things are that name no project (admin)'},
+        'seed': {'type': 'integer', 'description': 'IDs that are not given are derived from it and from names (0)'},
+        'project': {'type': 'string', 'description': 'the owner of what names no project (admin)'},
         **{
             name: {'type': 'array', 'items': section.schema, 'description': section.text}
             for name, section in SECTIONS.items()

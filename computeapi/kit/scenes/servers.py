@@ -134,7 +134,7 @@ class LoadedServers:
         if self.named:
             index = self.scene.index('servers')
             if row['uuid'] in index.rows:
-                raise SceneError(place, f'the server {row["name"]} is there already, as {row["uuid"]}')
+                raise SceneError(place, f'the server {row["name"]} already exists, as {row["uuid"]}')
             index.add({name: row[name] for name in ('uuid', 'name', 'project_id')})
         self.scene.rows['servers'].append(derived(row))
         self.scene.rows['server_addresses'] += held(row['uuid'], row['network_info'])

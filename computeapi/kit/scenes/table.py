@@ -10,11 +10,11 @@ from computeapi.kit.scenes.sections import DOCUMENT, SECTIONS
 
 HEAD = """# The file that describes a cloud
 
-What `--load`, `cloud.load(...)` and `computeapi control load` read, and `computeapi control export` writes: YAML, or
-JSON. Everything but `version` may be left out. Things name each other by name or by id; an id that is not stated is
-made of the name and the `seed`, and is the same each time. Times are as in `2026-01-31T10:00:00Z`.
+`--load`, `cloud.load(...)` and `computeapi control load` read this file, and `computeapi control export` writes it, as
+YAML or JSON. Everything except `version` is optional. Resources refer to each other by name or by ID; an ID that is not
+given is derived from the name and the `seed`, and is the same each time. Times look like `2026-01-31T10:00:00Z`.
 
-Made of `computeapi/kit/scenes/schema.py`, by `python -m computeapi.kit.scenes.table`.
+Generated from `computeapi/kit/scenes/schema.py` by `python -m computeapi.kit.scenes.table`.
 """
 PLURALS = {'string': 'text', 'integer': 'integer', 'number': 'number', 'boolean': 'true or false', 'object': 'mapping'}
 

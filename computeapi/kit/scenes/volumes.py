@@ -25,7 +25,7 @@ def load(scene: Scene) -> None:
         if row['volume_type_id'] is None:
             types = scene.index('volume_types')
             if not types.rows:
-                raise SceneError((*place, 'type'), 'there is no type of volumes')
+                raise SceneError((*place, 'type'), 'there is no volume type')
             row['volume_type_id'] = next(iter(types.named.get(DEFAULT_TYPE) or types.rows))
         scene.add_pairs('volume_metadata', row['id'], entry.get('metadata', {}))
         scene.add_pairs('volume_image_metadata', row['id'], entry.get('image_metadata', {}))

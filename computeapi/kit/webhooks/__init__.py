@@ -57,7 +57,7 @@ class Webhooks:
         self._check(target)
         with self._lock:
             if self._is_over:
-                raise Invalid('The cloud ends.')
+                raise Invalid('The cloud is shutting down.')
             if len(self._hooks) >= MOST_HOOKS:
                 raise Invalid(f'There are {MOST_HOOKS} webhooks, and no room for more.')
             reader = self.events.read(wanted, self.events.last, self._roused.set)

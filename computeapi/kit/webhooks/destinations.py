@@ -50,7 +50,7 @@ class HookDestinations:
 
         until: by time.monotonic.  It is not encrypted yet. OSError.
         """
-        failed: OSError = TimeoutError(f'{target.host} did not take the connection in time.')
+        failed: OSError = TimeoutError(f'{target.host} did not accept the connection in time.')
         for address in self.addresses(target):
             seconds = until - time.monotonic()
             if seconds <= 0:
@@ -78,12 +78,12 @@ class HookTarget(NamedTuple):
             parts = urlsplit(url)
             port = parts.port or PORTS.get(parts.scheme, 0)
         except ValueError as error:
-            raise Invalid(f'The URL of the webhook is none: {error}') from None
+            raise Invalid(f'The URL of the webhook is not valid: {error}') from None
         if parts.scheme not in PORTS or not parts.hostname:
-            raise Invalid('The URL of a webhook begins with http:// or https:// and a host.')
+            raise Invalid('The URL of a webhook must begin with http:// or https:// and a host.')
         if '@' in parts.netloc:
-            raise Invalid('The URL of a webhook names no user: it is shown to everybody who may list webhooks.')
+            raise Invalid('The URL of a webhook must not contain a user: everybody who can list webhooks sees it.')
         if len(url) > LONGEST_URL or not url.isascii() or not url.isprintable() or ' ' in url:
-            raise Invalid(f'The URL of a webhook has up to {LONGEST_URL} characters of ASCII, without blanks.')
+            raise Invalid(f'The URL of a webhook must have at most {LONGEST_URL} ASCII characters, and no spaces.')
         path = (parts.path or '/') + (f'?{parts.query}' if parts.query else '')
         return cls(parts.scheme, parts.hostname, port, parts.netloc, path)

@@ -36,7 +36,9 @@ def key_of(secret: str) -> bytes:
     except (binascii.Error, ValueError):
         key = b''
     if not secret.startswith(SECRET) or not SHORTEST_KEY <= len(key) <= LONGEST_KEY:
-        raise Invalid(f'The secret of a webhook is {SECRET} and the base64 of {SHORTEST_KEY} to {LONGEST_KEY} bytes.')
+        raise Invalid(
+            f'The secret of a webhook is {SECRET} followed by {SHORTEST_KEY} to {LONGEST_KEY} bytes in base64.'
+        )
     return key
 
 
@@ -96,7 +98,7 @@ class TimedSocket(io.RawIOBase):
     def _hurry(self) -> None:
         left = self.until - time.monotonic()
         if left <= 0:
-            raise TimeoutError(f'There was no answer within {ATTEMPT_SECONDS:g} s.')
+            raise TimeoutError(f'No response within {ATTEMPT_SECONDS:g} s.')
         self.connection.settimeout(left)
 
     def greet(self) -> None:

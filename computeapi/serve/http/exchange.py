@@ -75,7 +75,7 @@ class Exchange:
             try:
                 close()
             except Exception:
-                LOG.exception('Unexpected error while an answer was put away')
+                LOG.exception('Unexpected error while a response was discarded')
 
     def _pass_on(self, make: Callable[[], tuple[bytes, bool]]) -> None:
         try:

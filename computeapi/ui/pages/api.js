@@ -12,7 +12,7 @@ import { VersionBar } from './versions.js'
 export class APIView {
   static async load(session, logIn) {
     const answer = await fetch('reference.json')
-    if (!answer.ok) throw new Error(`The reference cannot be had: ${answer.status}`)
+    if (!answer.ok) throw new Error(`The reference cannot be loaded: ${answer.status}`)
     return new APIView(new Reference(await answer.json()), session, logIn)
   }
 

@@ -14,7 +14,7 @@ export class BodyEditor {
     this.changed = changed
     this.text = h('textarea', { rows: 8, spellcheck: 'false', autocomplete: 'off', 'aria-label': label })
     this.trouble = h('p', { class: 'trouble', role: 'alert' })
-    this.faces = h('div', { class: 'choices faces', role: 'group', 'aria-label': 'How it is written' })
+    this.faces = h('div', { class: 'choices faces', role: 'group', 'aria-label': 'Form of input' })
     this.written = h('div', { class: 'written' })
     this.element = h('div', { class: 'written' }, this.faces, this.written)
   }

@@ -4,9 +4,9 @@ import { differences } from './differences.js'
 import { h } from './dom.js'
 import { method, title } from './operations.js'
 
-const KINDS = [['added', 'New'], ['changed', 'Changed'], ['removed', 'Gone']]
+const KINDS = [['added', 'New'], ['changed', 'Changed'], ['removed', 'Removed']]
 const SIGNS = { '+': 'added', '-': 'removed', '~': 'changed' }
-const SAID = { '+': 'new: ', '-': 'gone: ', '~': 'changed: ' }
+const SAID = { '+': 'new: ', '-': 'removed: ', '~': 'changed: ' }
 const MOST_FIELDS = 12
 
 export function changes(reference, state, link) {
@@ -22,15 +22,15 @@ export function changes(reference, state, link) {
     from === to ? h('p', {}, 'These are the same version.') : [
       other !== null && stories(reference, from, to),
       found.length ? KINDS.map(([kind, text]) => section(text, found.filter((each) => each.kind === kind), link))
-        : h('p', { class: 'quiet' }, 'No operation differs; the sentence above says what does.'),
+        : h('p', { class: 'quiet' }, 'No operation differs; the sentence above describes the change.'),
     ])
 }
 
 function beginning(reference, { version }) {
   const there = reference.operations.filter((operation) => operation.at(version))
-  return h('article', { class: 'changes' }, h('h2', {}, `Where ${reference.name(0)} begins`),
+  return h('article', { class: 'changes' }, h('h2', {}, `The first version, ${reference.name(0)}`),
     h('p', {}, `${there.length} operations of ${new Set(there.map(({ group }) => group)).size} resources. `,
-      'Each version after it changes some of them; move the slider to see which, and choose an operation for all that it takes and answers.'))
+      'Each later version changes some of them. Move the slider to see which, and choose an operation to see its requests and responses.'))
 }
 
 function stories(reference, from, to) {
@@ -56,5 +56,5 @@ function detail(text) {
   const kind = SIGNS[text[0]]
   if (!kind) return h('span', { class: 'plain' }, text.replaceAll('_', ' '))
   return h('code', { class: `sign ${kind}` }, h('span', { class: 'hidden' }, SAID[text[0]]),
-    h('span', { 'aria-hidden': 'true' }, { '+': '+', '-': '−', '~': '~' }[text[0]]), ` ${text.slice(2).replaceAll('/', ' › ') || 'the whole'}`)
+    h('span', { 'aria-hidden': 'true' }, { '+': '+', '-': '−', '~': '~' }[text[0]]), ` ${text.slice(2).replaceAll('/', ' › ') || 'whole document'}`)
 }

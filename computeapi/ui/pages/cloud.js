@@ -31,7 +31,7 @@ export class Cloud {
     if (status < 400) return document
     const [fault] = Object.values(document ?? {})
     // The page's own server says why without an envelope.
-    throw new Trouble(fault?.message ?? document?.message ?? `The cloud answered ${status}.`, status)
+    throw new Trouble(fault?.message ?? document?.message ?? `The cloud responded with ${status}.`, status)
   }
 
   // The same of the control API.

@@ -15,8 +15,8 @@ export class CoverageMap {
     this.map = h('div', { class: 'map' })
     this.trouble = h('p', { class: 'trouble', role: 'alert' })
     this.findings = h('ul', { class: 'findings' })
-    this.element = h('div', { class: 'coverage' }, h('div', { class: 'bar' }, this.summary, h('label', { class: 'count' }, this.used, ' only what was used')),
-      h('p', { class: 'quiet legend' }, h('span', { class: 'key there' }), ' there ', h('span', { class: 'key step' }), ' changed here ', h('span', { class: 'key used' }), ' asked for'), this.trouble, h('section', {}, h('h3', {}, 'What a better client would not ask'), this.findings), this.map)
+    this.element = h('div', { class: 'coverage' }, h('div', { class: 'bar' }, this.summary, h('label', { class: 'count' }, this.used, ' only used operations')),
+      h('p', { class: 'quiet legend' }, h('span', { class: 'key there' }), ' available ', h('span', { class: 'key step' }), ' changed here ', h('span', { class: 'key used' }), ' used'), this.trouble, h('section', {}, h('h3', {}, 'Avoidable requests'), this.findings), this.map)
   }
 
   async show() {
@@ -24,7 +24,7 @@ export class CoverageMap {
       const [document, { findings }] = await Promise.all([this.cloud.getControl('/journal/coverage'), this.cloud.getControl('/journal/findings')])
       this.document = document
       fill(this.findings, findings.length ? findings.map(({ kind, message, entries }) => h('li', {}, h('b', {}, kind.replaceAll('_', ' ')), ` ${message} `, h('span', { class: 'quiet' }, `requests ${entries.slice(0, MOST).join(', ')}${entries.length > MOST ? ' …' : ''}`)))
-        : h('li', { class: 'quiet' }, 'No request that one could do without was found.'))
+        : h('li', { class: 'quiet' }, 'No avoidable requests were found.'))
       fill(this.trouble)
       this.paint()
     } catch (error) {
@@ -38,7 +38,7 @@ export class CoverageMap {
   paint() {
     if (!this.document) return
     const { used, of, steps_used: stepsUsed, steps, resources } = this.document
-    fill(this.summary, h('b', {}, `${used} of ${of}`), ' operations were asked for, and ', h('b', {}, `${stepsUsed} of ${steps}`), ' of their versions')
+    fill(this.summary, h('b', {}, `${used} of ${of}`), ' operations were used, and ', h('b', {}, `${stepsUsed} of ${steps}`), ' of their versions')
     const shown = resources.map(({ covered, ...rest }) => ({ ...rest, covered: covered.filter(({ requests }) => requests || !this.used.checked) }))
     fill(this.map, shown.filter(({ covered }) => covered.length).map(({ resource, covered, used: some, of: all }) => h('section', {},
       h('h3', {}, resource, ' ', h('span', { class: 'count' }, `${some} of ${all}`)), h('ul', {}, covered.map((each) => this.line(each))))))
@@ -47,7 +47,7 @@ export class CoverageMap {
   line({ operation: name, requests, microversions }) {
     const { reference } = this.cloud
     const operation = reference.recordedAs(name)
-    const text = requests ? `${requests} ${requests === 1 ? 'request' : 'requests'}${microversions.length ? ` at ${microversions.join(', ')}` : ''}` : 'not asked for'
+    const text = requests ? `${requests} ${requests === 1 ? 'request' : 'requests'}${microversions.length ? ` at ${microversions.join(', ')}` : ''}` : 'not used'
     return h('li', { class: requests ? null : 'unused' }, operation ? h('a', { href: `#/api?${new URLSearchParams({ v: microversions.at(-1) ?? reference.name(reference.newest), op: operation.name })}` }, name) : h('span', {}, name),
       operation && strip(reference, operation, microversions), h('span', { class: 'quiet' }, text))
   }

@@ -45,7 +45,7 @@ export class BodyForm {
 
   // Which of the things that it can be it is.
   kindChooser({ name }, kind, kinds, again) {
-    const chooser = h('select', { class: 'kind', 'aria-label': `What ${name} is`, onchange: () => again(this.first(kinds[chooser.value])) },
+    const chooser = h('select', { class: 'kind', 'aria-label': `Type of ${name}`, onchange: () => again(this.first(kinds[chooser.value])) },
       kinds.map((each, at) => h('option', { value: at, selected: each === kind }, NAMES[each.type])), !kinds.includes(kind) && h('option', { value: '', selected: true }, 'JSON'))
     return chooser
   }
@@ -127,13 +127,13 @@ export class BodyForm {
       made.querySelector('input, select, textarea, button')?.focus()
     }
     const parts = h('div', { class: 'parts-of' }, value.map(item))
-    return this.group(field, other, away, parts, h('div', { class: 'adders' }, h('button', { type: 'button', onclick: add, 'aria-label': `Add one to ${name}` }, 'Add one')))
+    return this.group(field, other, away, parts, h('div', { class: 'adders' }, h('button', { type: 'button', onclick: add, 'aria-label': `Add an item to ${name}` }, 'Add an item')))
   }
 
   // ------------------------------------------------------------------ what is written
 
   labelled({ name, number, needed, unknown }, other, away, input, text) {
-    const facts = unknown ? 'not known at this version' : text ?? this.said(number)
+    const facts = unknown ? 'not supported in this version' : text ?? this.said(number)
     const label = h('label', {}, h('span', { class: 'named' }, h('code', {}, name || 'the body'), needed && mark()), input)
     input.dataset.name = name.split(' ')[0]
     return [h('div', { class: 'line-of' }, label, other, away), facts && h('p', { class: 'hint quiet' }, facts)]

@@ -11,13 +11,13 @@ const KEPT = 5000
 export class Journal extends Following {
   constructor(cloud) {
     super(cloud, EVERY)
-    this.text = h('input', { type: 'search', placeholder: 'Operation or path', 'aria-label': 'Requests whose operation or path has this in it', autocomplete: 'off', spellcheck: 'false', oninput: () => this.paint() })
+    this.text = h('input', { type: 'search', placeholder: 'Operation or path', 'aria-label': 'Filter requests by operation or path', autocomplete: 'off', spellcheck: 'false', oninput: () => this.paint() })
     this.service = h('select', { 'aria-label': 'Service', onchange: () => this.paint() }, h('option', { value: '' }, 'Any service'))
-    this.outcome = h('select', { 'aria-label': 'Answer', onchange: () => this.paint() }, [['', 'Any answer'], ['2', '2xx'], ['4', '4xx'], ['5', '5xx'], ['none', 'No answer']].map(([value, text]) => h('option', { value }, text)))
+    this.outcome = h('select', { 'aria-label': 'Response', onchange: () => this.paint() }, [['', 'Any response'], ['2', '2xx'], ['4', '4xx'], ['5', '5xx'], ['none', 'No response']].map(([value, text]) => h('option', { value }, text)))
     this.count = h('span', { class: 'quiet count' })
     this.trouble = h('p', { class: 'trouble', role: 'alert' })
     this.one = h('dialog', { class: 'entry', 'aria-labelledby': 'entry' })
-    const head = h('div', { role: 'row', class: 'line asked head' }, ['Answer', 'Request', 'Operation', 'Version', 'Took'].map((text) => h('span', { role: 'columnheader' }, text)))
+    const head = h('div', { role: 'row', class: 'line asked head' }, ['Response', 'Request', 'Operation', 'Version', 'Duration'].map((text) => h('span', { role: 'columnheader' }, text)))
     this.list = new LongList({ height: 40, label: 'Requests', head, row: (entry, number) => this.row(entry, number), more: () => {} })
     this.element = h('div', { class: 'journal' }, h('div', { class: 'bar' }, this.text, this.service, this.outcome,
       h('button', { type: 'button', onclick: () => this.clear() }, 'Clear'),
@@ -87,7 +87,7 @@ export class Journal extends Following {
       body !== null && h('pre', { tabindex: 0, role: 'group', 'aria-label': `${name}, body` }, typeof body === 'string' ? body : JSON.stringify(body, null, 2)))
     fill(this.one, h('h2', { id: 'entry' }, `${entry.method} ${entry.path}${entry.query ? `?${entry.query}` : ''}`),
       h('p', { class: 'quiet' }, answer(entry.status, entry.error), ` ${entry.time.replace('T', ' ')}${entry.operation ? `, ${entry.operation}` : ''}`),
-      part('Request', entry.request), part('Answer', entry.response),
+      part('Request', entry.request), part('Response', entry.response),
       h('div', { class: 'buttons' }, h('button', { type: 'button', class: 'main', onclick: () => this.one.close() }, 'Close')))
     this.one.showModal()
   }

@@ -22,7 +22,7 @@ class Page {
       ['networks', 'Networks', '#/networks'], ['projects', 'Projects', '#/projects'],
       ['tests', 'Tests', '#/tests']]
     this.nav = h('nav', { class: 'views', 'aria-label': 'Views' })
-    this.door = h('div', { class: 'waiting' }, h('p', {}, 'What is in the cloud is for who is logged in.'),
+    this.door = h('div', { class: 'waiting' }, h('p', {}, 'Log in to see the contents of the cloud.'),
       h('button', { type: 'button', class: 'main', onclick: open }, 'Log in'))
   }
 

@@ -90,7 +90,7 @@ export class NetworksView extends Following {
     })
     fill(this.drawing, networks.length ? svg('svg', { viewBox: `0 0 ${width} ${y - 20}`, width, height: y - 20 },
       rails.map((rail) => drawRail(rail, gutter, width, columns)), between.map((router, at) => drawRouter(router, rails, at * (ROUTER.width + ROUTER.gap))))
-      : h('p', { class: 'quiet' }, 'There is none.'))
+      : h('p', { class: 'quiet' }, 'There are no networks.'))
   }
 }
 
@@ -104,7 +104,7 @@ function drawRail({ network, y }, gutter, width, columns) {
     places.map((server, at) => {
       const x = left + (at % columns) * (NODE.width + NODE.gap)
       const top = y + RAIL.below + Math.floor(at / columns) * (NODE.height + NODE.gap)
-      return server ? drawServer(server, x, top, y) : svg('text', { x: x + 8, y: top + 21, class: 'facts' }, 'and more')
+      return server ? drawServer(server, x, top, y) : svg('text', { x: x + 8, y: top + 21, class: 'facts' }, 'and others')
     }))
 }
 

@@ -20,7 +20,7 @@ export function operationView(reference, state, at, trial = null) {
     h('header', {}, h('h2', {}, method(operation), title(operation)),
       h('p', { class: 'summary' }, (newest ?? operation.steps.find((step) => 'statuses' in step)).summary), life(operation, at)),
     newest ? [facts(reference, columns, steps), trial, PARTS.map((part) => section(operation, part, columns, steps, state.field))]
-      : h('p', { class: 'absent' }, `It is not there at ${reference.name(version)}.`))
+      : h('p', { class: 'absent' }, `It does not exist in ${reference.name(version)}.`))
 }
 
 function life(operation, at) {
@@ -50,7 +50,7 @@ function facts(reference, columns, found) {
   }
   return h('dl', { class: 'facts' },
     row('Rule', (step) => step.policy, (number) => rule(reference.policies[number])),
-    row('Also asked', (step) => step.also, (numbers) => alsoAsked(reference, numbers)),
+    row('Other rules', (step) => step.also, (numbers) => alsoAsked(reference, numbers)),
     row('Answers', (step) => step.statuses, (statuses) => codes(reference, statuses, 'good')),
     row('Errors', (step) => step.errors, (statuses) => codes(reference, statuses, 'bad')),
     row('Media type', (step) => (step.media_type === 'application/json' ? null : step.media_type), (text) => h('code', {}, text)),
@@ -88,11 +88,11 @@ function section(operation, part, columns, found, field) {
   const same = found.length > 1 && first?.[part] === last?.[part]
   const twice = found.length > 1 && !same
   return h('section', { class: 'fields' }, h('h3', {}, NAMES[part],
-    same && h('small', { class: 'quiet' }, ' the same at both')),
+    same && h('small', { class: 'quiet' }, ' the same in both')),
   h('div', { class: 'scroll', tabindex: twice ? 0 : null, role: twice ? 'group' : null, 'aria-label': twice ? NAMES[part] : null },
     h('table', { class: twice ? 'twice' : null },
       h('thead', { class: twice ? null : 'hidden' }, h('tr', {}, h('th', { scope: 'col' }, 'Field'),
-        (twice ? columns.map((number) => operation.reference.name(number)) : ['What it is']).map((text) => h('th', { scope: 'col' }, text)),
+        (twice ? columns.map((number) => operation.reference.name(number)) : ['Type']).map((text) => h('th', { scope: 'col' }, text)),
         h('th', { scope: 'col' }, 'Versions'))),
       h('tbody', {}, lines.map((line) => tableRow(operation, part, line, twice ? found.length : 1, field))))))
 }
@@ -120,7 +120,7 @@ function tableRow(operation, part, line, width, field) {
   const here = field === `${part}${line.path}`
   return h('tr', { class: [kind, here && 'found'].filter(Boolean).join(' ') || null, id: here ? 'found' : null },
     h('th', { scope: 'row', 'data-depth': Math.min(line.depth, 6) },
-      line.path ? h('code', { class: line.pattern ? 'pattern' : null }, line.pattern ? 'any name' : line.name) : h('span', { class: 'quiet' }, 'the whole'),
+      line.path ? h('code', { class: line.pattern ? 'pattern' : null }, line.pattern ? 'any name' : line.name) : h('span', { class: 'quiet' }, 'whole document'),
       line.pattern && h('small', { class: 'quiet' }, ` /${line.name}/`),
       width === 1 && cells[0].required && part !== 'response' && h('span', { class: 'required' }, 'required')),
     cells.map((cell) => h('td', {}, cell ? [value(nodes, cell), width > 1 && cell.required && part !== 'response' && h('span', { class: 'required' }, 'required')] : h('span', { class: 'quiet' }, '–'))),

@@ -4,8 +4,8 @@ import { fill, h } from './dom.js'
 import { Following } from './following.js'
 
 const EVERY = 2000
-const GIVING = [[true, 'Give hints'], [false, 'Give none']]
-const KINDS = { hosts: 'Hosts', cells: 'Cells', neighbours: 'Services beside compute' }
+const GIVING = [[true, 'Hints on'], [false, 'Hints off']]
+const KINDS = { hosts: 'Hosts', cells: 'Cells', neighbours: 'Other services' }
 
 export class Outages extends Following {
   constructor(cloud) {
@@ -27,8 +27,8 @@ export class Outages extends Following {
 
   line(kind, { name, down }) {
     const turn = () => this.control('POST', `/${kind}/${encodeURIComponent(name)}/${down ? 'up' : 'down'}`)
-    return h('li', { class: 'card snapshot' }, h('span', {}, h('b', {}, name), ' ', h('span', { class: `status ${down ? 'bad' : 'good'}` }, down ? 'away' : 'there')),
-      h('button', { type: 'button', 'data-place': `${kind}/${name}`, 'aria-label': down ? `Bring ${name} back` : `Take ${name} away`, onclick: turn }, down ? 'Bring it back' : 'Take it away'))
+    return h('li', { class: 'card snapshot' }, h('span', {}, h('b', {}, name), ' ', h('span', { class: `status ${down ? 'bad' : 'good'}` }, down ? 'down' : 'up')),
+      h('button', { type: 'button', 'data-place': `${kind}/${name}`, 'aria-label': down ? `Bring ${name} up` : `Take ${name} down`, onclick: turn }, down ? 'Bring up' : 'Take down'))
   }
 }
 
@@ -38,7 +38,7 @@ export class Hints extends Following {
     this.list = h('ul', { class: 'rules' })
     this.trouble = h('p', { class: 'trouble', role: 'alert' })
     this.turns = GIVING.map(([on, text]) => h('button', { type: 'button', onclick: () => this.control('PUT', '/hints', { on }) }, text))
-    this.element = h('section', { class: 'one' }, h('h3', {}, 'Hints'), h('p', { class: 'quiet' }, 'What another version would have known, told in the header Computeapi-Hint of an answer.'),
+    this.element = h('section', { class: 'one' }, h('h3', {}, 'Hints'), h('p', { class: 'quiet' }, 'Hints on what other versions support, in the response header Computeapi-Hint.'),
       h('div', { class: 'choices' }, this.turns), this.trouble, this.list)
   }
 
@@ -48,6 +48,6 @@ export class Hints extends Following {
     if (shown === this.shown) return
     this.shown = shown
     GIVING.forEach(([each], place) => this.turns[place].setAttribute('aria-pressed', String(each === on)))
-    fill(this.list, hints.length ? hints.map(({ times, operation, text }) => h('li', { class: 'card' }, h('p', {}, h('b', {}, operation), h('span', { class: 'quiet' }, ` ${times} ${times === 1 ? 'time' : 'times'}`)), h('p', {}, text))) : h('li', { class: 'quiet' }, 'None was given yet.'))
+    fill(this.list, hints.length ? hints.map(({ times, operation, text }) => h('li', { class: 'card' }, h('p', {}, h('b', {}, operation), h('span', { class: 'quiet' }, ` ${times} ${times === 1 ? 'time' : 'times'}`)), h('p', {}, text))) : h('li', { class: 'quiet' }, 'No hints have been given yet.'))
   }
 }

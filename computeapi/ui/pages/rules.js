@@ -48,24 +48,24 @@ export class RulesView extends Following {
 const counted = (number, one) => `${number} ${number === 1 ? one : `${one}s`}`
 
 export const faultRules = (cloud) => new RulesView(cloud, {
-  name: 'faults', title: 'Rules', one: 'a rule', none: 'Nothing is to go wrong.', example: { operation: 'os-start', status: 409, message: 'Not now.', count: 1 },
+  name: 'faults', title: 'Rules', one: 'a rule', none: 'There are no rules.', example: { operation: 'os-start', status: 409, message: 'Not now.', count: 1 },
   head: ({ hits, ...rest }) => ({ text: counted(hits, 'hit'), rest }),
 })
 
 export const statePlans = (cloud) => new RulesView(cloud, {
-  name: 'plans', title: 'Plans', one: 'a plan', none: 'States last as long as they take.', example: { state: 'BUILD', reads: 2 },
+  name: 'plans', title: 'Plans', one: 'a plan', none: 'There are no plans.', example: { state: 'BUILD', reads: 2 },
   head: ({ state, operation, ...rest }) => ({ text: state ?? operation, rest }),
   more: (view) => releasing(view),
 })
 
 // Lets servers go on that wait until they are told.
 function releasing(view) {
-  const server = h('input', { type: 'text', placeholder: 'Name or id, or all', 'aria-label': 'The server that is to go on', autocomplete: 'off', spellcheck: 'false' })
-  return [server, h('button', { type: 'button', onclick: () => view.control('POST', '/plans/release', server.value ? { server: server.value } : {}) }, 'Let it go on')]
+  const server = h('input', { type: 'text', placeholder: 'Name or ID (all)', 'aria-label': 'The server to release', autocomplete: 'off', spellcheck: 'false' })
+  return [server, h('button', { type: 'button', onclick: () => view.control('POST', '/plans/release', server.value ? { server: server.value } : {}) }, 'Release')]
 }
 
 export const webhooks = (cloud) => new RulesView(cloud, {
-  name: 'webhooks', title: 'Webhooks', one: 'a webhook', none: 'Nobody is told of events.', example: { url: `${location.protocol}//${location.hostname}:9000/events`, types: ['server'] },
+  name: 'webhooks', title: 'Webhooks', one: 'a webhook', none: 'There are no webhooks.', example: { url: `${location.protocol}//${location.hostname}:9000/events`, types: ['server'] },
   head: ({ url, deliveries, failures, given_up: lost, ...rest }) => ({ text: `${url}: ${deliveries} delivered, ${failures} failed, ${lost} given up`, rest }),
-  told: ({ secret }) => [h('p', {}, 'Its secret, which is told only now:'), h('pre', { tabindex: 0, role: 'group', 'aria-label': 'Secret' }, secret)],
+  told: ({ secret }) => [h('p', {}, 'Its secret, which is shown only now:'), h('pre', { tabindex: 0, role: 'group', 'aria-label': 'Secret' }, secret)],
 })

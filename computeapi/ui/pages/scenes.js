@@ -11,17 +11,17 @@ servers:
 export class Scenes {
   constructor(cloud) {
     this.cloud = cloud
-    this.text = h('textarea', { rows: 12, spellcheck: 'false', autocomplete: 'off', 'aria-label': 'What is to be added, YAML' })
+    this.text = h('textarea', { rows: 12, spellcheck: 'false', autocomplete: 'off', 'aria-label': 'Document to add, YAML' })
     this.text.value = EXAMPLE
-    this.file = h('input', { type: 'file', accept: '.yaml,.yml,.json', 'aria-label': 'A file that is to be added', onchange: () => this.readFile() })
+    this.file = h('input', { type: 'file', accept: '.yaml,.yml,.json', 'aria-label': 'File to add', onchange: () => this.readFile() })
     this.hashes = h('input', { type: 'checkbox' })
     this.trouble = h('p', { class: 'trouble', role: 'alert' })
     this.news = h('div', { role: 'status' })
     this.element = h('div', { class: 'two' },
       h('section', {}, h('h3', {}, 'Add to the cloud'), h('form', { onsubmit: (event) => { event.preventDefault(); this.load() } }, this.file, this.text, this.trouble,
         h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'main' }, 'Add')), this.news)),
-      h('section', {}, h('h3', {}, 'All of it as a file'), h('label', { class: 'count' }, this.hashes, ' with passwords, as hashes'),
-        h('div', { class: 'buttons' }, h('button', { type: 'button', onclick: () => this.save() }, 'Save as cloud.yaml')), h('p', { class: 'quiet' }, 'What was saved makes another cloud like this one.')))
+      h('section', {}, h('h3', {}, 'Export the cloud'), h('label', { class: 'count' }, this.hashes, ' with hashes of passwords'),
+        h('div', { class: 'buttons' }, h('button', { type: 'button', onclick: () => this.save() }, 'Save as cloud.yaml')), h('p', { class: 'quiet' }, 'Load the file to create a cloud like this one.')))
   }
 
   show() {
@@ -40,7 +40,7 @@ export class Scenes {
     fill(this.news)
     try {
       const { accounts } = await this.cloud.sendControl('POST', '/load', { document: this.text.value })
-      fill(this.news, h('p', {}, 'It is there.'), accounts.length > 0 && h('ul', { class: 'rules' }, accounts.map((account) => h('li', { class: 'card' }, facts(account)))))
+      fill(this.news, h('p', {}, 'Added to the cloud.'), accounts.length > 0 && h('ul', { class: 'rules' }, accounts.map((account) => h('li', { class: 'card' }, facts(account)))))
     } catch (error) {
       fill(this.trouble, error.message)
     }
@@ -59,11 +59,11 @@ export class DryRuns {
   constructor(cloud) {
     this.told = h('div', { role: 'status' })
     const server = { name: 'web', flavorRef: '1', imageRef: '', networks: 'none' }
-    this.form = new ControlForm(cloud, '/dry-run', { text: 'Try it dry', example: { server, microversion: cloud.newest, user: 'demo' },
+    this.form = new ControlForm(cloud, '/dry-run', { text: 'Dry run', example: { server, microversion: cloud.newest, user: 'demo' },
       send: async (document) => fill(this.told, report(await cloud.sendControl('POST', '/dry-run', document))) })
     this.trouble = h('p', { class: 'trouble', role: 'alert' })
-    this.element = h('div', { class: 'two' }, h('section', {}, h('h3', {}, 'A request for servers'), h('p', { class: 'quiet' }, 'It is looked at as a real one is, and nothing is made.'), this.form.element, this.trouble),
-      h('section', {}, h('h3', {}, 'What it would come to'), this.told))
+    this.element = h('div', { class: 'two' }, h('section', {}, h('h3', {}, 'A request for servers'), h('p', { class: 'quiet' }, 'The request is checked like a real one, but nothing is created.'), this.form.element, this.trouble),
+      h('section', {}, h('h3', {}, 'Result'), this.told))
   }
 
   show() {
@@ -77,7 +77,7 @@ export class DryRuns {
 function report({ possible, status, message, servers }) {
   const hosts = (those) => those.map((each) => each.host ?? each).join(', ') || 'none'
   return [h('p', {}, h('span', { class: `status ${possible ? 'good' : 'bad'}` }, possible ? 'possible' : 'not possible'), ` ${status}${message ? `: ${message}` : ''}`),
-    h('ul', { class: 'rules' }, servers.map(({ host, message: why, needs, filters, candidates, full }) => h('li', { class: 'card' }, h('p', {}, h('b', {}, host ? `It would be on ${host}` : why ?? 'There is no host')), facts(needs ?? {}),
+    h('ul', { class: 'rules' }, servers.map(({ host, message: why, needs, filters, candidates, full }) => h('li', { class: 'card' }, h('p', {}, h('b', {}, host ? `Host: ${host}` : why ?? 'No valid host')), facts(needs ?? {}),
       h('p', {}, 'Candidates: ', hosts(candidates ?? [])), full?.length > 0 && h('p', {}, 'Full: ', hosts(full)),
       h('ul', {}, (filters ?? []).map(({ filter, passed, refused, reason }) => h('li', {}, h('code', {}, filter ?? 'all hosts'), ` ${passed.length} pass`, refused.length > 0 && `, not ${hosts(refused)}`, reason && `: ${reason}`))))))]
 }

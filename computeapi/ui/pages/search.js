@@ -17,7 +17,7 @@ export function searchResults(reference, text, link) {
   const none = !operations.length && !fields.length && !rules.length
   return [
     h('p', { class: 'hidden', role: 'status' }, `${operations.length} operations, ${fields.length} fields and ${rules.length} rules`),
-    none && h('p', { class: 'quiet none' }, 'No operation, field or rule has this in its name, at any version.'),
+    none && h('p', { class: 'quiet none' }, 'No operation, field or rule of any version has a matching name.'),
     section('Operations', operations, (operation) => h('a', { href: link(operation) }, method(operation), title(operation), lived(reference, operation))),
     section('Fields and parameters', fields, ({ operation, part, path, spans }) => (
       h('a', { href: link(operation, part + path) }, h('span', { class: 'path' }, h('b', {}, path.slice(1).replaceAll('/', ' › ')),
@@ -36,7 +36,7 @@ function nearest(fields, words) {
 function section(text, found, show) {
   return found.length > 0 && h('section', { class: 'group' }, h('h2', {}, `${text} `, h('span', { class: 'count' }, found.length)),
     h('ul', {}, found.slice(0, MOST).map((each) => h('li', {}, show(each)))),
-    found.length > MOST && h('p', { class: 'quiet none' }, `and ${found.length - MOST} more: another word finds fewer`))
+    found.length > MOST && h('p', { class: 'quiet none' }, `and ${found.length - MOST} more: refine the search to see them`))
 }
 
 const lived = (reference, { lifetime }) => h('span', { class: 'mark' }, told(reference, lifetime, [[0, reference.newest]]))

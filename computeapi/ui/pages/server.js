@@ -24,8 +24,8 @@ export class ServerView extends Following {
     this.logged = h('details', { class: 'log', ontoggle: () => this.readLog() }, h('summary', {}, 'Console log'), this.log)
     this.question = h('dialog', { 'aria-labelledby': 'question' })
     this.element = h('div', { class: 'view server' }, h('a', { class: 'back', href: '#/servers' }, 'Servers'), this.head, this.trouble,
-      h('section', {}, h('h3', {}, 'Actions'), this.buttons), h('section', {}, h('h3', {}, 'What it is'), this.facts), this.logged,
-      h('section', {}, h('h3', {}, 'What happened'), this.past), this.question)
+      h('section', {}, h('h3', {}, 'Actions'), this.buttons), h('section', {}, h('h3', {}, 'Details'), this.facts), this.logged,
+      h('section', {}, h('h3', {}, 'History'), this.past), this.question)
   }
 
   show(id) {
@@ -67,7 +67,7 @@ export class ServerView extends Following {
   fail(error) {
     if (error.status === 404) {
       this.hide()
-      fill(this.head, h('h2', {}, 'There is no such server (any more)'))
+      fill(this.head, h('h2', {}, 'This server does not exist (any more)'))
       for (const part of [this.buttons, this.facts]) fill(part)
     } else super.fail(error)
   }
@@ -97,7 +97,7 @@ export class ServerView extends Following {
     const focused = this.buttons.contains(document.activeElement) ? document.activeElement.dataset.action : null
     fill(this.buttons,
       h('div', { class: 'possible' }, told.filter(({ reason }) => !reason).map((each) => this.button(each))),
-      h('details', { class: 'impossible' }, h('summary', {}, `${told.filter(({ reason }) => reason).length} that it does not allow now, or not to you`),
+      h('details', { class: 'impossible' }, h('summary', {}, `${told.filter(({ reason }) => reason).length} unavailable in its current state or to you`),
         h('ul', {}, told.filter(({ reason }) => reason).map(({ name, reason }) => h('li', {}, h('code', {}, inWords(name)), ' ', h('span', { class: 'quiet' }, reason))))))
     if (focused) this.buttons.querySelector(`[data-action="${CSS.escape(focused)}"]`)?.focus()
   }
@@ -105,7 +105,7 @@ export class ServerView extends Following {
   // What is in the way of an action: a rule, or what the server is doing.
   reasonAgainst({ name, operation }) {
     const rule = this.cloud.ruleAgainst(operation.name, this.rights)
-    return rule ? ['The rule ', h('code', {}, rule), ' refuses it to you.'] : obstacle(this.requirements, this.server, name, this.rights.admin)
+    return rule ? ['The rule ', h('code', {}, rule), ' does not allow it.'] : obstacle(this.requirements, this.server, name, this.rights.admin)
   }
 
   // One that takes nothing is done; one that takes or answers something is asked for where all of the API is.
@@ -126,7 +126,7 @@ export class ServerView extends Following {
     const act = () => this.act(operation, name === 'delete' ? undefined : document)
     if (!FINAL.has(name)) return act()
     fill(this.question, h('form', { onsubmit: (event) => { event.preventDefault(); this.question.close(); act() } },
-      h('h2', { id: 'question' }, `Delete ${this.server.name}?`), h('p', { class: 'quiet' }, 'It cannot be had back.'),
+      h('h2', { id: 'question' }, `Delete ${this.server.name}?`), h('p', { class: 'quiet' }, 'This cannot be undone.'),
       h('div', { class: 'buttons' }, h('button', { type: 'button', onclick: () => this.question.close() }, 'Cancel'), h('button', { type: 'submit', class: 'main' }, 'Delete'))))
     this.question.showModal()
   }
@@ -148,7 +148,7 @@ export class ServerView extends Following {
   async openConsole() {
     // A window that is opened later than the click would be kept back.
     const opened = open('', '_blank')
-    if (!opened) return fill(this.trouble, 'The browser keeps the window of the console back: let this page open one.')
+    if (!opened) return fill(this.trouble, 'The browser blocked the console window. Allow pop-ups for this page.')
     try {
       const { remote_console: console } = await this.cloud.send('POST', `${this.path}/remote-consoles`, { remote_console: { protocol: 'vnc', type: 'novnc' } })
       opened.opener = null
@@ -166,7 +166,7 @@ export class ServerView extends Following {
       const told = await this.cloud.send('POST', `${this.path}/action`, { 'os-getConsoleOutput': { length: LINES } })
       // Another one may be looked at by now.
       if (id !== this.id) return
-      fill(this.log, told.output || 'It wrote nothing yet.')
+      fill(this.log, told.output || 'No output yet.')
       this.log.scrollTop = this.log.scrollHeight
     } catch (error) {
       fill(this.log, error.message)
@@ -178,10 +178,10 @@ export class ServerView extends Following {
   paintFacts(server, volumes) {
     const row = (name, ...value) => value.flat().some((each) => each !== null && each !== undefined && each !== '' && each !== false) && [h('dt', {}, name), h('dd', {}, value)]
     const flavor = server.flavor ?? {}
-    fill(this.facts, row('Id', h('code', {}, server.id)), row('Flavor', flavor.original_name ?? flavor.id, flavor.vcpus && h('span', { class: 'quiet' }, ` ${flavor.vcpus} VCPUs, ${flavor.ram} MiB, ${flavor.disk} GiB`)),
-      row('Image', server.image?.properties?.name ?? server.image?.id ?? 'none: it boots from a volume'),
+    fill(this.facts, row('ID', h('code', {}, server.id)), row('Flavor', flavor.original_name ?? flavor.id, flavor.vcpus && h('span', { class: 'quiet' }, ` ${flavor.vcpus} VCPUs, ${flavor.ram} MiB, ${flavor.disk} GiB`)),
+      row('Image', server.image?.properties?.name ?? server.image?.id ?? 'none (boots from a volume)'),
       row('Addresses', Object.entries(server.addresses ?? {}).map(([network, those]) => h('div', {}, h('span', { class: 'quiet' }, `${network} `), those.map(({ addr, 'OS-EXT-IPS:type': type }) => [h('code', {}, addr), type === 'floating' ? ' (floating) ' : ' '])))),
-      row('Volumes', volumes.map(({ volumeId, device, delete_on_termination: goes }) => h('div', {}, h('code', {}, device ?? ''), ' ', h('code', {}, volumeId), goes && h('span', { class: 'quiet' }, ' goes with it')))),
+      row('Volumes', volumes.map(({ volumeId, device, delete_on_termination: goes }) => h('div', {}, h('code', {}, device ?? ''), ' ', h('code', {}, volumeId), goes && h('span', { class: 'quiet' }, ' deleted with the server')))),
       row('Host', server['OS-EXT-SRV-ATTR:host']), row('Zone', server['OS-EXT-AZ:availability_zone']),
       row('Project', h('code', {}, server.tenant_id)), row('Key pair', server.key_name), row('Tags', server.tags?.join(', ')), row('Metadata', Object.entries(server.metadata ?? {}).map(([name, value]) => h('div', {}, h('code', {}, `${name}=${value}`)))),
       row('Created', server.created), row('Fault', server.fault && [h('strong', {}, server.fault.message)]))
@@ -208,7 +208,7 @@ export class ServerView extends Following {
     const events = [...(this.told.get(id)?.events ?? [])].reverse()
     return h('li', { class: message ? 'bad' : null }, h('p', {}, h('b', {}, action), ' ', h('time', { datetime: start, title: start, class: 'quiet' }, `${ago(start)} ago`), message && h('span', { class: 'trouble' }, ` ${message}`)),
       events.length > 0 && h('ul', {}, events.map(({ event, start_time: begun, finish_time: end, result, host }) => h('li', { class: result === 'Error' ? 'bad' : null },
-        h('code', {}, event.replace(/^compute_/, '').replaceAll('_', ' ')), ' ', h('span', { class: 'quiet' }, end ? lasted(begun, end) : 'under way', host && ` on ${host}`)))))
+        h('code', {}, event.replace(/^compute_/, '').replaceAll('_', ' ')), ' ', h('span', { class: 'quiet' }, end ? lasted(begun, end) : 'in progress', host && ` on ${host}`)))))
   }
 }
 

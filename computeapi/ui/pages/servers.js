@@ -16,7 +16,7 @@ const STATUSES = ['ACTIVE', 'BUILD', 'DELETED', 'ERROR', 'HARD_REBOOT', 'MIGRATI
 export class ServersView extends Following {
   constructor(cloud) {
     super(cloud, EVERY, REST)
-    this.name = h('input', { type: 'search', placeholder: 'Name', 'aria-label': 'Servers whose name has this in it', autocomplete: 'off', spellcheck: 'false', oninput: () => this.later() })
+    this.name = h('input', { type: 'search', placeholder: 'Name', 'aria-label': 'Filter servers by name', autocomplete: 'off', spellcheck: 'false', oninput: () => this.later() })
     this.status = h('select', { 'aria-label': 'Status', onchange: () => this.begin() },
       h('option', { value: '' }, 'Any status'), STATUSES.map((each) => h('option', {}, each)))
     this.count = h('span', { class: 'quiet count', role: 'status' })
@@ -128,7 +128,7 @@ export class ServersView extends Following {
   paint() {
     const servers = [...this.known.values()]
     const text = servers.length === 1 ? '1 server' : `${servers.length} servers`
-    fill(this.count, this.ended ? text : `${text}, and more below`)
+    fill(this.count, this.ended ? text : `${text} loaded, scroll for more`)
     this.list.show(servers)
     this.element.classList.toggle('none', this.ended && !servers.length)
   }

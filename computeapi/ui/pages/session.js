@@ -74,7 +74,7 @@ function loginDialog(session) {
   const dialog = h('dialog', { 'aria-labelledby': 'login', onclose: () => { password.value = ''; fill(trouble) } },
     h('form', { onsubmit: (event) => { event.preventDefault(); submit() } },
       h('h2', { id: 'login' }, 'Log in'),
-      h('p', { class: 'quiet' }, 'With a user and password of this cloud. ', h('code', {}, 'serve'), ' prints them, and keeps them in ', h('code', {}, 'clouds.yaml'), '.'),
+      h('p', { class: 'quiet' }, 'Use a user name and password of this cloud. ', h('code', {}, 'serve'), ' prints them and stores them in ', h('code', {}, 'clouds.yaml'), '.'),
       h('label', {}, 'User', user), h('label', {}, 'Password', password), trouble,
       h('div', { class: 'buttons' }, h('button', { type: 'button', onclick: () => dialog.close() }, 'Cancel'), button)))
   async function submit() {

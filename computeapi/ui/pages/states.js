@@ -29,7 +29,7 @@ function against({ statuses }, server, { states, tasks, lockable, launched, host
   if (states && !states.includes(stateOf(server))) return `Only when ${listed(states.map((state) => statuses[state] ?? state))}.`
   if (tasks && !tasks.includes(taskOf(server))) return taskOf(server) ? `Not while ${taskOf(server)}.` : `Only while ${listed(tasks)}.`
   if (hosted && server['OS-EXT-SRV-ATTR:host'] === null) return 'It has no host.'
-  if (launched && server['OS-SRV-USG:launched_at'] === null) return 'It never ran.'
+  if (launched && server['OS-SRV-USG:launched_at'] === null) return 'It has never run.'
   return null
 }
 

@@ -20,7 +20,7 @@ export class TestsView {
       journal: new Journal(cloud), events: new EventList(cloud), coverage: new CoverageMap(cloud), faults: faultRules(cloud), plans: statePlans(cloud), outages: new Outages(cloud),
       time: new TimeAndSnapshots(cloud), scenes: new Scenes(cloud), dry: new DryRuns(cloud), webhooks: webhooks(cloud), hints: new Hints(cloud),
     }
-    this.nav = h('nav', { class: 'views parts', 'aria-label': 'Of tests' })
+    this.nav = h('nav', { class: 'views parts', 'aria-label': 'Test tools' })
     this.place = h('div', { class: 'place' })
     this.element = h('div', { class: 'view tests' }, h('div', { class: 'bar' }, h('h2', {}, 'Tests'), this.nav), this.place)
   }

@@ -7,7 +7,7 @@ const EVERY = 1000
 // What a reset goes back to.
 const INITIAL = 'initial'
 const STEPS = [[60, '1 minute later'], [3600, '1 hour later'], [86400, '1 day later']]
-const RATES = [[0, 'stands'], [1, 'as usual'], [60, '60 times as fast']]
+const RATES = [[0, 'stopped'], [1, 'normal speed'], [60, '60 times as fast']]
 
 export class TimeAndSnapshots extends Following {
   constructor(cloud) {
@@ -19,10 +19,10 @@ export class TimeAndSnapshots extends Following {
     this.trouble = h('p', { class: 'trouble', role: 'alert' })
     const step = ([seconds, text]) => h('button', { type: 'button', onclick: () => this.control('POST', '/clock/step', { seconds }) }, text)
     this.element = h('div', { class: 'two' },
-      h('section', {}, h('h3', {}, 'The clock'), this.now, this.rates, h('div', { class: 'choices' }, STEPS.map(step), h('button', { type: 'button', onclick: () => this.control('DELETE', '/clock') }, 'The right time'))),
-      h('section', {}, h('h3', {}, 'Snapshots'), h('form', { class: 'bar', onsubmit: (event) => { event.preventDefault(); this.takeSnapshot() } }, this.name, h('button', { type: 'submit' }, 'Take one')),
+      h('section', {}, h('h3', {}, 'The clock'), this.now, this.rates, h('div', { class: 'choices' }, STEPS.map(step), h('button', { type: 'button', onclick: () => this.control('DELETE', '/clock') }, 'Real time'))),
+      h('section', {}, h('h3', {}, 'Snapshots'), h('form', { class: 'bar', onsubmit: (event) => { event.preventDefault(); this.takeSnapshot() } }, this.name, h('button', { type: 'submit' }, 'Take snapshot')),
         this.snapshots, h('button', { type: 'button', class: 'final', onclick: () => this.controlAll('POST', '/reset') }, 'Reset the cloud'),
-        h('p', { class: 'quiet' }, 'A reset goes back to the beginning, and forgets the other snapshots, the journal and all rules. Going back ends your session, too: what there was then knows nothing of it.')), this.trouble)
+        h('p', { class: 'quiet' }, 'A reset restores the initial state, and deletes the other snapshots, the journal and all rules. A reset or restore also ends your session, which the restored state does not contain.')), this.trouble)
   }
 
   async read() {
@@ -37,8 +37,8 @@ export class TimeAndSnapshots extends Following {
     this.shown = shown
     fill(this.rates, RATES.map(([each, text]) => h('button', { type: 'button', 'aria-pressed': String(each === rate), onclick: () => this.control('PUT', '/clock', { rate: each }) }, text)))
     fill(this.snapshots, snapshots.map(({ name }) => h('li', { class: 'card snapshot' }, h('b', {}, name), h('div', { class: 'buttons' },
-      h('button', { type: 'button', 'aria-label': `Go back to ${name}`, onclick: () => this.controlAll('POST', `/snapshots/${encodeURIComponent(name)}/restore`) }, 'Go back to it'),
-      name !== INITIAL && h('button', { type: 'button', 'aria-label': `Forget ${name}`, onclick: () => this.control('DELETE', `/snapshots/${encodeURIComponent(name)}`) }, 'Forget')))))
+      h('button', { type: 'button', 'aria-label': `Restore ${name}`, onclick: () => this.controlAll('POST', `/snapshots/${encodeURIComponent(name)}/restore`) }, 'Restore'),
+      name !== INITIAL && h('button', { type: 'button', 'aria-label': `Delete ${name}`, onclick: () => this.control('DELETE', `/snapshots/${encodeURIComponent(name)}`) }, 'Delete')))))
   }
 
   async takeSnapshot() {

@@ -60,7 +60,7 @@ export class Trial {
         : h('div', { class: 'inputs' }, inQuery.map(labelled))),
       step.body !== undefined && this.editor.element,
       this.trouble, h('div', { class: 'buttons' }, this.send, h('span', { class: 'quiet' }, `at ${this.version}, as ${this.session.who.user}`))),
-    this.answer, h('details', { class: 'take' }, h('summary', {}, 'Copy it as …'), this.copies))
+    this.answer, h('details', { class: 'take' }, h('summary', {}, 'Copy as …'), this.copies))
     if (step.body !== undefined) this.editor.show(this.nodes, step.body, this.body.value)
     this.copy()
   }
@@ -82,7 +82,7 @@ export class Trial {
       const body = this.step.body === undefined ? undefined : JSON.stringify(document.value)
       this.showAnswer(await this.session.ask(`/v2.1${this.path}`, { method, version: this.version, body }))
     } catch (error) {
-      fill(this.trouble, `Nobody answered: ${error.message}`)
+      fill(this.trouble, `No response: ${error.message}`)
     } finally {
       this.send.disabled = false
     }
@@ -94,7 +94,7 @@ export class Trial {
     fill(this.answer, h('p', {}, h('span', { class: `code ${status < 400 ? 'good' : 'wrong'}` }, status, ' ', h('small', {}, phrase)),
       ' ', h('span', { class: 'quiet' }, `${milliseconds.toFixed(0)} ms`)),
     h('details', {}, h('summary', {}, 'Headers'), h('dl', { class: 'headers' }, headers.map(([name, value]) => [h('dt', {}, name), h('dd', {}, value)]))),
-    text && h('pre', { tabindex: 0, role: 'group', 'aria-label': 'Body of the answer' }, pretty(text)))
+    text && h('pre', { tabindex: 0, role: 'group', 'aria-label': 'Response body' }, pretty(text)))
   }
 
   copy() {
@@ -137,7 +137,7 @@ async function copied(button, text) {
     await navigator.clipboard.writeText(text)
     fill(button, 'Copied')
   } catch {
-    fill(button, 'Select it')
+    fill(button, 'Select the text')
   }
   setTimeout(() => fill(button, 'Copy'), 1500)
 }

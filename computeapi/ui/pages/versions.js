@@ -34,7 +34,7 @@ export class VersionBar {
 
   stepper(by, choose) {
     return h('button', {
-      type: 'button', class: 'stepper', 'aria-label': by < 0 ? 'Version before' : 'Next version',
+      type: 'button', class: 'stepper', 'aria-label': by < 0 ? 'Previous version' : 'Next version',
       onclick: () => choose(Number(this.slider.value) + by),
     }, by < 0 ? '‹' : '›')
   }

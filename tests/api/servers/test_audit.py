@@ -70,7 +70,7 @@ def test_a_sound_cloud_is_left_alone(cloud, act, server, audit):
 
 def test_a_passing_state(api, cloud, server, change, repaired, state, store):
     change(table.update().values(task_state='resize_migrating'))
-    assert repaired() == ['the passing state']
+    assert repaired() == ['the transient state']
     assert state(server)[:4] == ('ERROR', 'error', 1, None)
     shown = api.get(f'/servers/{server}').json['server']
     assert shown['fault']['message'] == 'Nobody went on with resize_migrating.'
@@ -81,7 +81,7 @@ def test_a_passing_state(api, cloud, server, change, repaired, state, store):
 def test_a_deletion(api, cloud, server, change, repaired, state, store, doing):
     cloud.service.conf.set_override('reclaim_instance_interval', 3600)
     change(table.update().values(task_state=doing))
-    assert repaired() == ['the passing state']
+    assert repaired() == ['the transient state']
     assert (api.get(f'/servers/{server}').status == 404) is (doing == 'deleting')
     assert doing == 'deleting' or state(server)[0] == 'SOFT_DELETED'
     assert problems(store) == []
@@ -146,7 +146,7 @@ def test_a_claim_of_nobody(cloud, repaired, store):
 def test_what_is_counted_wrong_of_a_host(cloud, server, change, repaired, store):
     change(hypervisors.update().where(hypervisors.c.host == 'compute1').values(used_memory_mb=77))
     assert problems(store) == ['host compute1 has other claims than are counted']
-    assert repaired() == ['the count of what is used']
+    assert repaired() == ['the usage count']
     assert problems(store) == []
 
 

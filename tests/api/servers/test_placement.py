@@ -203,7 +203,7 @@ def test_a_server_waits_for_no_placement(api, create, settle, state, mirror, pla
     assert state(server)[0] == 'ACTIVE'
     assert ('server', server) in waiting(store)
     assert [record.message for record in caplog.records if 'Placement' in record.message] == [
-        'Placement is away: 3 changes wait to be told'
+        'Placement is unavailable: 3 changes wait to be reported'
     ]
     placement.away = False
     mirror.catch_up()

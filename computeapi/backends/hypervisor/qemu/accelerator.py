@@ -1,4 +1,4 @@
-"""What executes the code of guests: the processor, where it was seen to."""
+"""Selects the accelerator: hardware virtualization (KVM) if a trial run shows that it works, else TCG."""
 
 import contextlib
 import logging
@@ -20,7 +20,7 @@ SECONDS, LOOK_SECONDS = 10, 0.05
 
 
 def chosen(wanted: str, binary: str, version: int, state: Path) -> str:
-    """kvm or tcg, as is wanted; what is found out by trying is kept for this QEMU on this kernel."""
+    """kvm or tcg, as configured; the result of the trial is kept for this QEMU version on this kernel."""
     if wanted != AUTO:
         return wanted
     kept, this = state / 'accelerator', f'{version} {platform.release()}'
@@ -36,7 +36,7 @@ def chosen(wanted: str, binary: str, version: int, state: Path) -> str:
 
 
 def runs(binary: str) -> bool:
-    """Whether a guest comes so far as to say that it runs: that the device is there, and can be opened, says little."""
+    """Whether a guest gets as far as printing its greeting: that the device exists and opens proves little."""
     with tempfile.TemporaryDirectory() as folder:
         disk, said = Path(folder, 'disk'), Path(folder, 'said')
         disk.write_bytes(blank.disk())

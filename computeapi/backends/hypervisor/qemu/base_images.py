@@ -1,4 +1,4 @@
-"""Images as files on a host: fetched once, checked, and never written to again. Disks of guests are laid over them."""
+"""Images as files on a host: fetched once, verified, never modified. The disks of guests are laid over them."""
 
 import fcntl
 import io
@@ -22,11 +22,11 @@ from computeapi.errors import Error
 
 LOG = logging.getLogger(__name__)
 FORMATS = {'raw': 'raw', 'qcow2': 'qcow2', 'iso': 'raw', 'aki': 'raw', 'ari': 'raw', 'ami': 'raw'}
-"""What QEMU opens images of these formats as; others are refused."""
+"""The formats as which QEMU opens images of these disk formats; others are refused."""
 FOR_ALL = {'public', 'community'}
 """The visibilities of images that every project may use."""
 PLAIN = {'raw', 'gpt', 'iso'}
-"""What the data of a plain image may look like: disks with partitions and CDs are plain, too."""
+"""The detected formats that are accepted for a raw image: disks with partitions and CDs are raw, too."""
 AT_ONCE_SECONDS, LOOK_SECONDS = 2.0, 0.05
 HEADERS_BYTES, CHUNK = 4 * 2**20, 64 * 1024
 
@@ -45,7 +45,7 @@ class BaseImage:
 
 
 class Fetching(threading.Thread):
-    """Data on their way into a file. lock: open, and held until they are there.  error: why they will not be."""
+    """A download into a file. lock: an open file, held until the download has ended.  error: why it failed."""
 
     def __init__(self, target: Path, image: Image, data: Iterable[bytes], most: int, lock: IO[bytes]):
         super().__init__(name=f'fetch {image.id}', daemon=True)
@@ -60,7 +60,7 @@ class Fetching(threading.Thread):
         except Error as error:
             self.error = error
         except Exception:
-            LOG.exception('Image %s could not be fetched', self.image.id)
+            LOG.exception('Image %s could not be downloaded', self.image.id)
             self.error = HypervisorError(f'Image {self.image.id} could not be fetched.')
         finally:
             if callable(close := getattr(self.data, 'close', None)):
@@ -84,7 +84,7 @@ class Fetching(threading.Thread):
 class BaseImages:
     """The images in a folder, which several drivers may share.
 
-    most: bytes of the largest file.
+    most: the size limit of a file, in bytes.
     """
 
     def __init__(self, folder: Path, images: Images, most: int):
@@ -93,9 +93,9 @@ class BaseImages:
         self.guard = threading.Lock()
 
     def get(self, context: Context, image_id: str, *, waits: bool) -> BaseImage:
-        """The image, which the caller can see; Unfit for one that cannot be used.
+        """The image, which must be visible to the caller; Unfit if it cannot be used.
 
-        NotYet while its data are on their way, for who can wait and come again."""
+        waits: raise NotYet while the data are being fetched, for callers that can call again."""
         image = self.images.get(context, image_id)
         if image.disk_format not in FORMATS:
             raise Unfit(f'Image {image_id} is {image.disk_format}: this host runs raw and qcow2 ones.')
@@ -105,32 +105,32 @@ class BaseImages:
             self.fetch(context, image, target)
             if waits and time.monotonic() > deadline:
                 raise NotYet(1)
-        # Who looks for images that nobody uses any more sees that this one was just wanted.
+        # The modification time marks the image as recently used: see `tidy`.
         os.utime(target)
         return BaseImage(target, FORMATS[image.disk_format], int(target.with_suffix('.size').read_bytes()))
 
     def file(self, context: Context, image_id: str) -> tuple[Path, str, int]:
-        """The same, for who can wait here."""
+        """The same, for callers that block until it is there."""
         found = self.get(context, image_id, waits=False)
         return found.path, found.format, found.size
 
     def check_owner(self, context: Context, image_id: str, project_id: str) -> None:
-        """Unfit for an image that is neither that project's nor everybody's."""
+        """Unfit for an image that neither belongs to that project nor is public or community."""
         image = self.images.get(context, image_id)
         if image.owner != project_id and image.visibility not in FOR_ALL:
             raise Unfit(f'Image {image_id} is not for project {project_id}.')
 
     def tidy(self, used: Callable[[], Collection[str]], hours: float) -> None:
-        """Remove what nobody wanted for so long; used: the paths of what guests are laid over."""
+        """Remove images that were not requested for so many hours; used: returns the paths that guests need."""
         since = time.time() - hours * 3600
         old = [path for path in self.folder.glob('*') if not path.suffix and path.stat().st_mtime < since]
         for path in set(map(str, old)) - set(used() if old else ()):
-            LOG.info('Image %s is not kept any more', path)
+            LOG.info('Image %s is removed from the cache', path)
             for suffix in ('', '.size', '.lock'):
                 Path(path).with_suffix(suffix).unlink(missing_ok=True)
 
     def fetch(self, context: Context, image: Image, target: Path) -> None:
-        """Begin to fetch the image, unless somebody does, and wait a little; what went wrong meanwhile."""
+        """Start fetching the image unless that is under way, wait briefly, and raise the error of a failure."""
         with self.guard:
             fetching = self.fetching.get(target) or self.begin(context, image, target)
         if fetching is None:
@@ -144,7 +144,7 @@ class BaseImages:
                 raise fetching.error
 
     def begin(self, context: Context, image: Image, target: Path) -> Fetching | None:
-        """None: another process fetches it."""
+        """None: another process is fetching it."""
         self.folder.mkdir(mode=0o711, parents=True, exist_ok=True)
         lock = target.with_suffix('.lock').open('wb')
         try:
@@ -172,7 +172,7 @@ def bounded(data: Iterable[bytes], most: int) -> Iterator[bytes]:
 
 
 def checked(path: Path, image: Image) -> int:
-    """The size of the disk in the file, after a look at all that its header could make QEMU do; Unfit."""
+    """The size of the disk in the file, after everything that its header could make QEMU do has been checked; Unfit."""
     wanted = FORMATS[image.disk_format or '']
     found = looks_like(path)
     names = {str(each) for each in found}
@@ -197,7 +197,7 @@ def checked(path: Path, image: Image) -> int:
 
 
 def looks_like(path: Path) -> list[format_inspector.FileInspector]:
-    """The formats that the beginning of the file could be of; a CD that boots from disks, too, is of two."""
+    """The formats that the beginning of the file matches; an ISO image that also boots as a disk matches two."""
     with path.open('rb') as file:
         wrapper = format_inspector.InspectWrapper(io.BytesIO(file.read(HEADERS_BYTES)))
         try:

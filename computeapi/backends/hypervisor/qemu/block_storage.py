@@ -1,4 +1,4 @@
-"""Volumes of a Cinder, which os-brick connects to the host: by iSCSI, NVMe, RBD, NFS, or whatever its driver is for."""
+"""Volumes of a Cinder, connected to the host by os-brick: iSCSI, NVMe, RBD, NFS, or whatever the volume driver uses."""
 
 import functools
 import json
@@ -28,9 +28,10 @@ SUDO = 'sudo'
 
 
 class ConnectedVolumes:
-    """state: a folder of the machine.  hosts: those of all its hosts.
+    """state: the state folder of the machine.  hosts: the folders of all its hosts.
 
-    How a volume was connected is noted in the folder of the guest: Cinder may not know any more when it is to go."""
+    The connection of a volume is noted in the guest's folder: Cinder may no longer know it when it is to be
+    disconnected."""
 
     def __init__(
         self,
@@ -63,7 +64,7 @@ class ConnectedVolumes:
 
     def connect(self, folder: GuestFolder, volume_id: str) -> Opening:
         note = note_of(folder, volume_id)
-        # Others on the machine do not wait for what the volume service says of this one.
+        # Asked outside of the lock, so that other work on the machine does not wait for the volume service.
         info = self.asked(folder.server_id, volume_id, read(note))
         with self.alone():
             write(note, json.dumps({'info': info, 'device': None}).encode())
@@ -74,9 +75,10 @@ class ConnectedVolumes:
         return opened(path)
 
     def asked(self, server_id: str, volume_id: str, noted: Mapping[str, Any] | None) -> dict[str, Any]:
-        """How the volume is reached; HypervisorError where it is of no use when it is.
+        """The connection information of the volume; HypervisorError if guests cannot use such a volume.
 
-        noted: how it was reached before, which holds for one that Cinder calls otherwise since: it moved there."""
+        noted: the previous information. It is used if Cinder no longer knows the ID, because the volume was migrated.
+        """
         try:
             found = self.service.connection(Context().elevated(), server_id, volume_id, self.host)
         except NotFound as error:
@@ -97,7 +99,7 @@ class ConnectedVolumes:
 
     def extend(self, folder: GuestFolder, volume_id: str) -> None:
         noted = read(note_of(folder, volume_id))
-        # A file is as long as it is, wherever it lies.
+        # Only block devices must be rescanned; a file already has its new size.
         if noted and noted['device'] and Path(noted['device']['path']).is_block_device():
             with self.alone(), brick(f'told that volume {volume_id} is longer'):
                 self.driver(noted['info']).extend_volume(noted['info']['data'])
@@ -114,7 +116,7 @@ class ConnectedVolumes:
             note.unlink(missing_ok=True)
 
     def others(self, note: Path) -> bool:
-        """Whether another guest of the machine has the volume, too, by the same connection."""
+        """Whether another guest of the machine uses the same volume connection."""
         return any(path != note for host in self.hosts for path in host.glob(f'guests/*/{note.name}'))
 
     def driver(self, info: Mapping[str, Any]) -> BaseLinuxConnector:
@@ -124,12 +126,12 @@ class ConnectedVolumes:
             return connector.InitiatorConnector.factory(kind, SUDO, use_multipath=self.multipath, conn=info)
 
     def alone(self) -> AbstractContextManager[None]:
-        """One at a time on the machine, in whatever process: who leaves last must see who comes."""
+        """One at a time on the machine, across processes: whoever disconnects last must see a newcomer."""
         return alone(self.lock, math.inf, 'Volumes of the host are being connected.')
 
 
 def brick(what: str) -> AbstractContextManager[None]:
-    """Around what os-brick does."""
+    """Wraps calls of os-brick."""
     return failing(f'The host could not be {what}.', secrets=True)
 
 

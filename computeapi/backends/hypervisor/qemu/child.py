@@ -1,4 +1,4 @@
-"""Commands that take long: they go on without whoever began them, who finds them again by what they make."""
+"""Long-running commands, which outlive the process that starts them and are found by the file that they create."""
 
 import contextlib
 import os
@@ -11,16 +11,16 @@ from pathlib import Path
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder
 from computeapi.backends.hypervisor.qemu.running import LOOK_SECONDS, Running, lives
 
-# What is made has another name until it is whole.
+# The output has another name until it is complete.
 SCRIPT = 'echo $$ > "$0.pid"; : > "$0.part"; "$@" && mv "$0.part" "$0"; rm -f "$0.pid"'
 START_SECONDS = 30
 NAMES = ('snapshot-*', 'sent-*')
-"""Of what is made so in the folders of guests."""
+"""The names of such outputs in the folders of guests."""
 
 
 class Child:
-    """What makes a file, or an empty one as a sign that it is over; the arguments of its command name that file with
-    `.part` behind it."""
+    """A command that creates a file, or an empty one to show that it has finished; it must write to that file's name
+    with `.part` appended."""
 
     def __init__(self, target: Path):
         self.target, self.part, self.number = target, suffixed(target, 'part'), suffixed(target, 'pid')
@@ -29,7 +29,7 @@ class Child:
     @property
     def is_under_way(self) -> bool:
         try:
-            # It has not come to say its number yet.
+            # It has not written its PID yet.
             beginning = self.number.stat().st_size == 0 and self.number.stat().st_mtime > time.time() - START_SECONDS
         except FileNotFoundError:
             return False
@@ -40,7 +40,7 @@ class Child:
         return self.target.exists()
 
     def start(self, arguments: Sequence[str]) -> None:
-        """Begin, in a session of its own: the signals that end this process are not for it."""
+        """Start it in a session of its own, so that it does not get the signals that end this process."""
         self.part.unlink(missing_ok=True)
         self.number.write_bytes(b'')
         command = ['setsid', '--fork', 'sh', '-c', SCRIPT, str(self.target), *arguments]
@@ -48,7 +48,7 @@ class Child:
         subprocess.run(command, stdin=null, stdout=null, stderr=null, check=True, timeout=START_SECONDS)
 
     def end(self) -> None:
-        """With all that it began, which keeps to its end what it has open; it may have to say its number first."""
+        """Kill it with all its children, which hold files open until they exit; waits for its PID if necessary."""
         group, deadline = 0, time.monotonic() + START_SECONDS
         while (self.is_under_way or (group and lives(group))) and time.monotonic() < deadline:
             if (pid := self.running.pid) is not None:
@@ -61,7 +61,7 @@ class Child:
 
 
 def end_those_of(folder: GuestFolder, but: Path | None = None) -> None:
-    """Of a guest: who began them does not come back. but: to what makes that file."""
+    """End a guest's commands, which nobody comes back for. but: the output of one that may go on."""
     for target in [number.with_suffix('') for name in NAMES for number in folder.path.glob(f'{name}.pid')]:
         if target != but:
             Child(target).end()

@@ -1,4 +1,4 @@
-"""A CD with the documents of a guest, which cloud-init finds by its name."""
+"""The config drive: a CD with the documents of a guest, which cloud-init finds by its label."""
 
 import io
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ NAME = 'config-2'
 
 
 def write(path: Path, documents: Mapping[str, bytes]) -> None:
-    """ISO 9660 has names of eight capitals; Joliet and Rock Ridge, which all systems prefer, the names as they are."""
+    """ISO 9660 limits names to eight capitals; Joliet and Rock Ridge, which all systems prefer, keep the full names."""
     disc, output = PyCdlib(), io.BytesIO()
     disc.new(interchange_level=4, vol_ident=NAME, joliet=3, rock_ridge='1.09')
     try:

@@ -1,4 +1,4 @@
-"""What a guest writes to its serial console: QEMU appends it to a file, which is kept short."""
+"""The serial console's output of a guest: QEMU appends it to a file, which is kept short."""
 
 import logging
 import os
@@ -10,7 +10,7 @@ from computeapi.backends.whole_files import write
 
 LOG = logging.getLogger(__name__)
 MOST_BYTES, KEPT_BYTES = 2**20, 2**18
-# How much of it clients can read.
+# The most that clients can read.
 READ_BYTES = 100 * 1024
 
 
@@ -19,7 +19,7 @@ class ConsoleLog:
         self.path, self.former = folder / CONSOLE_LOG, folder / f'{CONSOLE_LOG}.1'
 
     def read(self, lines: int | None) -> str:
-        """The last *lines*; None: all that is kept, up to a bound."""
+        """The last *lines*; None: all that is kept, up to a limit."""
         found = tail(self.path, READ_BYTES)
         if len(found) < READ_BYTES:
             found = tail(self.former, READ_BYTES - len(found)) + found
@@ -29,16 +29,16 @@ class ConsoleLog:
         return '\n'.join(text.splitlines()[-lines:]) if lines else ''
 
     def trim(self) -> None:
-        """QEMU always writes at the end of the file, wherever that is."""
+        """Truncate a file that is too long, after copying its end; QEMU appends wherever the end is."""
         try:
             if self.path.stat().st_size > MOST_BYTES:
                 try:
                     write(self.former, tail(self.path, KEPT_BYTES))
                 except OSError as error:
-                    LOG.warning('The end of %s is not kept: %s', self.path, error)
+                    LOG.warning('The end of %s could not be stored: %s', self.path, error)
                 os.truncate(self.path, 0)
         except FileNotFoundError:
-            # The guest is going.
+            # The guest is being deleted.
             return
 
 

@@ -1,4 +1,4 @@
-"""A guest that goes to another host, which is ready for it: its disks, and the rest of it while it runs."""
+"""The departure of a guest to a host that is ready for it: its disks and, in a live migration, its memory."""
 
 import base64
 import contextlib
@@ -20,16 +20,16 @@ from computeapi.backends.whole_files import write
 from computeapi.states import VMState
 
 FORCED_DOWNTIME = 2_000_000
-"""Milliseconds that a guest may stand still whose owner wants it to be over."""
+"""The downtime limit, in milliseconds, of a move that the owner forces to complete."""
 SWITCHING = ('pre-switchover', 'device')
-"""What QEMU calls a migration whose guest stands still, so that the last of it can be sent."""
-# Who waits for a host that is gone meanwhile would stand still for good.
+"""The migration states of QEMU in which the guest is stopped while the last of it is sent."""
+# Without a limit, a guest whose destination has vanished meanwhile would stay stopped for good.
 SWITCH_SECONDS = 120
 
 
 def describe(work: GuestWork) -> Mapping[str, Any]:
-    """guest: as guest.json has it.  sizes: of the disks that are to be copied, in bytes.  files: what else is in its
-    folder, compressed.  mark: as `sharing` makes it."""
+    """guest: as in guest.json.  sizes: of the disks to be copied, in bytes.  files: the other files in its folder,
+    compressed.  mark: as `sharing` creates it."""
     guest = work.folder.existing()
     packed = {Path(disk.file['filename']): disk for disk in guest.disks if disk.read_only and disk.volume_id is None}
     return {
@@ -44,11 +44,11 @@ def size_of(disk: Disk) -> int:
     return int(qemu_img.info(Path(disk.file['filename']), disk.format)['virtual-size'])
 
 
-# ------------------------------------------------------------------ switched off
+# ------------------------------------------------------------------ cold migration
 
 
 def copy(work: GuestWork, host: str, facts: Mapping[str, Any]) -> None:
-    """Send the disks of a guest that does not run, and say at the end that all is there."""
+    """Send the disks of a guest that does not run, and mark the end of the transfer when all are there."""
     guest = work.folder.existing()
     if facts == landing.HERE:
         return
@@ -74,7 +74,7 @@ def send(work: GuestWork, host: str, facts: Mapping[str, Any], name: str, source
         raise HypervisorError('A disk could not be sent to the other host.')
 
 
-# ------------------------------------------------------------------ while it runs
+# ------------------------------------------------------------------ live migration
 
 
 def check(work: GuestWork) -> None:
@@ -84,7 +84,7 @@ def check(work: GuestWork) -> None:
 
 
 def move(work: GuestWork, host: str, facts: Mapping[str, Any], wish: str) -> bool:
-    """Whether it has gone, and is not here any more."""
+    """Whether it has moved, and is not here any more."""
     guest = work.folder.existing()
     with work.monitor() as monitor:
         if not monitor.has_sent():
@@ -94,7 +94,7 @@ def move(work: GuestWork, host: str, facts: Mapping[str, Any], wish: str) -> boo
                 advance(work, monitor, guest, host, facts, wish)
         has_gone = monitor.has_sent()
     if has_gone:
-        # Whoever looks must not take what is left for a server that is off.
+        # Otherwise the remains could be taken for a server that is powered off.
         guest.departed = True
         work.folder.write(guest)
         making.destroy(work)
@@ -104,8 +104,8 @@ def move(work: GuestWork, host: str, facts: Mapping[str, Any], wish: str) -> boo
 def advance(
     work: GuestWork, monitor: Monitor, guest: QemuGuest, host: str, facts: Mapping[str, Any], wish: str
 ) -> None:
-    """First the disks, until they differ by no more than the guest writes; then its memory; then both stand still for a
-    moment, in which the last of both is sent."""
+    """Mirror the disks until only the guest's current writes are left, then send its memory; finally both stop for a
+    moment, in which the rest is sent."""
     if facts == landing.HERE:
         raise HypervisorError('The virtual machine runs there already.')
     if not monitor.sends():
@@ -126,10 +126,10 @@ def advance(
 def begin(work: GuestWork, monitor: Monitor, guest: QemuGuest, host: str, facts: Mapping[str, Any]) -> None:
     there, mirroring = work.host.certificates.target(host, facts), mirrors(monitor)
     if not mirroring:
-        # What is left of a move that failed would hold the certificate that it had.
+        # Mirrors left over from a failed move would hold on to the certificate that they were started with.
         end_mirrors(work, monitor, guest, force=True)
         show_certificate(work, monitor, host)
-    # The others are there.
+    # Shared disks are at the destination already.
     sent = [disk for disk in guest.own_disks if disk.name in facts['disks']]
     for disk in sent:
         name = mirror_of(disk)
@@ -147,7 +147,8 @@ def begin(work: GuestWork, monitor: Monitor, guest: QemuGuest, host: str, facts:
 
 
 def show_certificate(work: GuestWork, monitor: Monitor, host: str) -> None:
-    """To the other host, whose name must be in its own; as it is now, for they are renewed."""
+    """Set the client certificate, and the name that the destination's certificate must contain. It is loaded anew each
+    time, because certificates are renewed."""
     certificates = work.host.certificates
     name, credentials = certificates.name('client'), certificates.credentials('client')
     if credentials is not None:
@@ -162,12 +163,12 @@ def mirror_of(disk: Disk) -> str:
 
 
 def mirrors(monitor: Monitor) -> dict[str, str]:
-    """The status of each."""
+    """The status of each mirror job, by name."""
     return {job['id']: job['status'] for job in monitor.execute('query-jobs') if job['type'] == 'mirror'}
 
 
 def is_ready(monitor: Monitor, wanted: set[str]) -> bool:
-    """Whether all that was there has been sent; HypervisorError when it cannot be."""
+    """Whether all that was on the disks has been sent; HypervisorError if a mirror has failed."""
     found = mirrors(monitor)
     if wanted - found.keys():
         raise HypervisorError('A disk could not be sent to the other host.')
@@ -175,7 +176,7 @@ def is_ready(monitor: Monitor, wanted: set[str]) -> bool:
 
 
 def end_mirrors(work: GuestWork, monitor: Monitor, guest: QemuGuest, *, force: bool) -> None:
-    """Both sides are the same then, unless it is done by force."""
+    """End the mirrors; both sides are then identical, unless *force* is given."""
     for name in mirrors(monitor):
         monitor.execute('block-job-cancel', device=name, force=force)
     work.until('end of copying', lambda: not mirrors(monitor), COPY_SECONDS)
@@ -184,7 +185,7 @@ def end_mirrors(work: GuestWork, monitor: Monitor, guest: QemuGuest, *, force: b
 
 
 def cancel(work: GuestWork, monitor: Monitor, guest: QemuGuest) -> None:
-    """Back to where it was, and running, unless its user had it paused."""
+    """Return the guest to where it was, running unless its user had paused it."""
     if monitor.sends():
         monitor.execute('migrate_cancel')
         work.until('cancel', lambda: not monitor.sends(), COPY_SECONDS)

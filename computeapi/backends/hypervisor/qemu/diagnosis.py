@@ -1,4 +1,4 @@
-"""What a guest is doing, as its QEMU and the host's kernel count it."""
+"""Diagnostics of a guest, from the counters of its QEMU and of the host's kernel."""
 
 import os
 import time
@@ -13,7 +13,7 @@ from computeapi.db.servers import BlockDevice
 
 TICKS = os.sysconf('SC_CLK_TCK')
 PAGE = os.sysconf('SC_PAGE_SIZE')
-# What DISK_COUNTERS are in QEMU's words, each a sum.
+# The counters of QEMU that add up to each of DISK_COUNTERS.
 COUNTED = dict(
     zip(
         DISK_COUNTERS,
@@ -41,7 +41,7 @@ def diagnose(work: GuestWork, devices: Sequence[BlockDevice]) -> Mapping[str, An
     except OSError:
         raise HypervisorError(f'The virtual machine of {guest.server_id} has just ended.') from None
     return {
-        # The API has a list of drivers, and clients take no other.
+        # The API has a fixed list of drivers, and clients accept no other.
         'driver': 'libvirt',
         'hypervisor': 'kvm' if work.host.accelerator == 'kvm' else 'qemu',
         'hypervisor_os': 'linux',
@@ -59,7 +59,7 @@ def diagnose(work: GuestWork, devices: Sequence[BlockDevice]) -> Mapping[str, An
 def disks(
     guest: QemuGuest, devices: Sequence[BlockDevice], blocks: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Those that the server knows of."""
+    """The disks that the server knows of."""
     names = {device.uuid: device.device_name for device in devices}
     stats = {block.get('node-name'): block['stats'] for block in blocks}
     return [
@@ -71,7 +71,7 @@ def disks(
 
 
 def fields(stat: Path) -> list[str]:
-    """Of a process or a thread, from the third on: the second may hold anything."""
+    """The fields of a process or a thread from the third on; the second, its name, may contain anything."""
     return stat.read_text().rpartition(')')[2].split()
 
 
@@ -81,5 +81,5 @@ def seconds_used(stat: Path) -> float:
 
 
 def seconds_since(stat: Path) -> float:
-    """How long ago it was started."""
+    """The seconds since it was started."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields(stat)[19]) / TICKS

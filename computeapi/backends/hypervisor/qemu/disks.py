@@ -1,4 +1,4 @@
-"""The disks of a guest: what they are made from, and how QEMU is told of them."""
+"""The disks of a guest: how they are created, and how they are described to QEMU."""
 
 import shutil
 import subprocess
@@ -22,8 +22,7 @@ ROOT, RESCUE, CONFIG = 'root', 'rescue', 'config'
 def overlay(
     folder: GuestFolder, name: str, slot: int, base: BaseImage, size: int, device: BlockDevice | None, *, most: int
 ) -> Disk:
-    """A disk that begins as the image; size in bytes, 0: the image's, which may be that of `most`. Unfit for an image
-    that is larger."""
+    """A disk that starts as the image; size in bytes, 0: the image's, up to `most`. Unfit if the image is larger."""
     if base.size > (size or most):
         raise Unfit(f'The disk of the image has {base.size} bytes, and may have {size or most}.')
     path = folder / f'{name}.qcow2'
@@ -33,7 +32,7 @@ def overlay(
 
 
 def blank(folder: GuestFolder, name: str, slot: int, device: BlockDevice) -> Disk:
-    """An empty disk, ready to be mounted as far as the host can make it so."""
+    """An empty disk, formatted if the host has the tool for it."""
     path = folder / f'{name}.raw'
     is_swap = device.guest_format == 'swap'
     if not path.exists():
@@ -54,7 +53,7 @@ FORMATTERS: Mapping[str, Sequence[str]] = {
 
 
 def format_blank(path: Path, wanted: str) -> None:
-    """Write a file system or swap, where the host has what writes it; a guest can do it itself."""
+    """Write a file system or swap if the host has the program for it; otherwise the guest can do it itself."""
     command = FORMATTERS.get(wanted, ('',))
     program = shutil.which(command[0], path='/usr/sbin:/sbin:/usr/bin:/bin')
     if program is not None:
@@ -73,13 +72,13 @@ def drive(folder: GuestFolder, slot: int, documents: Mapping[str, bytes]) -> Dis
 
 
 def check(disk: Disk) -> None:
-    """HypervisorError for a disk that says itself what else is to be opened, beyond what it is laid over."""
+    """HypervisorError for a disk whose own header refers to files other than its backing file."""
     if disk.format == 'qcow2' and not disk.read_only:
         qemu_img.check_whole(Path(disk.file['filename']))
 
 
 def source(disk: Disk) -> str:
-    """The disk as qemu-img opens it, laid over what is known of it here, whatever it says itself."""
+    """The disk as qemu-img opens it; its backing file is the one recorded here, whatever its header says."""
     check(disk)
     found: dict[str, Any] = {'driver': disk.format, 'file': disk.file}
     if disk.format == 'qcow2':
@@ -88,7 +87,7 @@ def source(disk: Disk) -> str:
 
 
 def volume(device: BlockDevice, slot: int) -> Disk:
-    """A disk that is a volume, raw; what QEMU opens is known once the host reaches it."""
+    """The disk of a raw volume; what QEMU opens is filled in when the host connects to it."""
     assert device.volume_id is not None
     facts = named(device) | {'serial': device.volume_id, 'volume_id': device.volume_id}
     return Disk(f'volume-{device.uuid[:8]}', slot, 'raw', {}, **facts)
@@ -107,7 +106,7 @@ def root_size(server: Server) -> int:
 
 
 def grow_root(guest: QemuGuest, server: Server) -> None:
-    """To what the flavor says now; a disk never shrinks."""
+    """Grow the root disk to the size in the flavor; a disk never shrinks."""
     disk = guest.disk(ROOT)
     if disk is not None:
         qemu_img.grow(Path(disk.file['filename']), root_size(server), disk.format)

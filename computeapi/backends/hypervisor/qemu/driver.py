@@ -1,4 +1,4 @@
-"""The driver: what compute says of a server, to the guest of it."""
+"""The driver: maps the operations on a server to its guest."""
 
 import copy
 import errno
@@ -51,7 +51,7 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 @contextmanager
 def wanting_room(host: QemuHost) -> Iterator[None]:
-    """HypervisorError where there is none on its disk."""
+    """HypervisorError if the host's disk is full."""
     try:
         yield
     except OSError as error:
@@ -61,7 +61,7 @@ def wanting_room(host: QemuHost) -> Iterator[None]:
 
 
 class QemuHypervisor:
-    """hosts: those whose guests this process sees to, each with a folder of its own."""
+    """hosts: the hosts whose guests this process manages, each with a folder of its own."""
 
     capabilities = frozenset(
         {
@@ -96,21 +96,21 @@ class QemuHypervisor:
     # ------------------------------------------------------------ hosts
 
     def capabilities_of(self, host: str | None) -> frozenset[Capability]:
-        """They are of one machine, and alike."""
+        """All hosts are on one machine, and have the same ones."""
         return self.capabilities
 
     def hosts(self) -> Sequence[Host]:
         return [host.facts() for host in self.driven.values()]
 
     def upkeep(self) -> None:
-        """What goes wrong with one thing keeps nobody from the others."""
+        """A failure of one action does not keep the others from running."""
         hosts = self.driven.values()
         acts = [act for host in hosts for act in (partial(landing.settle_running, host.folder), host.tidy)]
         for act in (*acts, *{host.networks.refresh for host in hosts}):
             try:
                 act()
             except Exception:
-                LOG.exception('The guests of this machine could not be seen to')
+                LOG.exception('The guests of this machine could not be maintained')
 
     def connector(self, host: str) -> Mapping[str, Any]:
         return {**self.host(host).volumes.connector(), 'host': host}
@@ -135,7 +135,7 @@ class QemuHypervisor:
 
     @contextmanager
     def at(self, server: Server, *, settles: bool = True) -> Iterator[GuestWork]:
-        """To change the server's guest. settles: which is here for good, if it came from elsewhere."""
+        """Change the server's guest. settles: first complete its arrival, if it has arrived from another host."""
         host = self.host(server.host)
         with wanting_room(host), host.folder.claimed(server.uuid, self.token) as folder:
             if settles:
@@ -143,7 +143,7 @@ class QemuHypervisor:
             yield GuestWork(host, folder, server, self.passed)
 
     def look(self, server: Server) -> GuestWork:
-        """To look at it."""
+        """Inspect the server's guest without a lock."""
         return GuestWork(self.host(server.host), self.folder(server), server, self.passed)
 
     # ------------------------------------------------------------ life
@@ -283,7 +283,7 @@ class QemuHypervisor:
         with self.at(server) as work:
             return departure.move(work, host, facts, wish)
 
-    # ------------------------------------------------------------ what is asked
+    # ------------------------------------------------------------ queries
 
     def power_state(self, server: Server) -> PowerState | None:
         return power.state(self.look(server))

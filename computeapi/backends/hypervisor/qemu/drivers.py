@@ -1,4 +1,4 @@
-"""Drivers as the configuration wants them."""
+"""Builds drivers from the configuration."""
 
 import socket
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Around:
-    """The network and the volume service.
+    """The network and volume services around the guests.
 
-    wires, volumes: where they are built in and on the same machine: their documents, and where the data of volumes are.
+    wires, volumes: of built-in services on the same machine: the network resources, and the paths of the volumes' data.
     bindings, connections: a Neutron and a Cinder.
-    exports: the built-in volume service, where it is on another machine."""
+    exports: the volume service of a cloud whose volumes are exported from another machine."""
 
     wires: Documents | None = None
     volumes: VolumePath | None = None
@@ -51,7 +51,7 @@ ALONE = Around()
 
 
 def local_driver(conf: cfg.ConfigOpts, images: Images, around: Around = ALONE) -> QemuHypervisor:
-    """Of this machine, as one host or as several."""
+    """The driver of this machine, as one host or as several."""
     options = conf.qemu
     name, numbers = options.host_name or socket.gethostname(), range(1, options.hosts + 1)
     names = [name] if options.hosts == 1 else [f'{name}{number}' for number in numbers]
@@ -59,7 +59,7 @@ def local_driver(conf: cfg.ConfigOpts, images: Images, around: Around = ALONE) -
 
 
 def driver_of(conf: cfg.ConfigOpts, names: list[str], images: Images, around: Around = ALONE) -> QemuHypervisor:
-    """Of these hosts; cfg.Error where no QEMU can be run that does what is wanted."""
+    """The driver of these hosts; cfg.Error if no QEMU can be run as configured."""
     options, state = conf.qemu, state_path(conf)
     hosts = {name: instances_path(conf) / 'hosts' / name for name in names}
     networks, base_images = networks_of(options, hosts, state, around), images_of(conf, images)
@@ -84,17 +84,17 @@ def state_path(conf: cfg.ConfigOpts) -> Path:
 
 
 def instances_path(conf: cfg.ConfigOpts) -> Path:
-    """Where guests and images are, maybe also those of other machines."""
+    """The folder of guests and images, which other machines may share."""
     return Path(conf.qemu.instances_path).absolute() if conf.qemu.instances_path else state_path(conf)
 
 
 def images_of(conf: cfg.ConfigOpts, images: Images) -> BaseImages:
-    """As files, which all drivers on the machine share."""
+    """Images as files, shared by all drivers on the machine."""
     return BaseImages(instances_path(conf) / 'images', images, conf.qemu.max_image_bytes)
 
 
 def exports_of(conf: cfg.ConfigOpts, folder: Path, path_of: VolumePath) -> VolumeExports:
-    """Of this machine's volumes to others."""
+    """The exports of this machine's volumes to other hosts."""
     return VolumeExports(folder, path_of, conf.qemu.my_ip)
 
 
@@ -105,17 +105,19 @@ def networks_of(
     if options.network == 'user':
         return UserMode(way_out=options.way_out, forwarding=forwarding_of(options, [*hosts.values()], around))
     if len(hosts) > 1:
-        raise cfg.ConfigFileValueError(f'[qemu]network: {options.network} is of one host, and [qemu]hosts are several')
+        raise cfg.ConfigFileValueError(
+            f'[qemu]network: {options.network} supports only one host, and [qemu]hosts are several'
+        )
     if options.network == 'ovs':
         if around.bindings is None:
             raise cfg.ConfigFileValueError(
-                '[qemu]network: ovs is for the networks of a Neutron, [network]backend = neutron'
+                '[qemu]network: ovs requires the networks of Neutron, [network]backend = neutron'
             )
         with host_extra('[qemu]network'):
             from computeapi.backends.hypervisor.qemu.switched import Switched
         return Switched(state / 'networks', around.bindings, next(iter(hosts)), options.ovsdb_connection)
     if around.wires is None:
-        raise cfg.ConfigFileValueError('[qemu]network: bridges are for the built-in networks, [network]backend = local')
+        raise cfg.ConfigFileValueError('[qemu]network: bridge requires the built-in networks, [network]backend = local')
     return Bridges(state / 'networks', around.wires, guest_subnets_of(options), options.metadata_port)
 
 
@@ -127,7 +129,7 @@ def guest_subnets_of(options: cfg.ConfigOpts.GroupAttr) -> list[IPv4Network]:
 
 
 def forwarding_of(options: cfg.ConfigOpts.GroupAttr, hosts: Sequence[Path], around: Around) -> Forwarding | None:
-    """None: floating addresses lead nowhere."""
+    """None: floating addresses are not forwarded."""
     if around.wires is None or not options.forwarded_ports:
         return None
     lowest = lowest_port(privileged=GuestUser.of(options).name is None)
@@ -148,7 +150,7 @@ def volumes_of(conf: cfg.ConfigOpts, name: str, hosts: list[Path], around: Aroun
 
 @contextmanager
 def host_extra(option: str) -> Iterator[None]:
-    """cfg.Error where the libraries are missing by which hosts use what is not built in."""
+    """cfg.Error if the libraries are missing that hosts need for services that are not built in."""
     try:
         yield
     except ImportError as error:

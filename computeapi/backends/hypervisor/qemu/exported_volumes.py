@@ -1,4 +1,4 @@
-"""Volumes of the built-in service as an agent reaches them: by NBD, from where they are."""
+"""Volumes of the built-in service as an agent accesses them: by NBD, from the machine that stores them."""
 
 import shutil
 from collections.abc import Mapping
@@ -13,11 +13,11 @@ from computeapi.context import Context
 from computeapi.errors import Error
 
 PATIENCE_SECONDS = 120
-"""For so long guests wait for a volume that is away, until what they read and write fails."""
+"""The time for which guests wait for an unreachable volume before their reads and writes fail."""
 
 
 class ExportedVolumes:
-    """host: what this one is called.  my_ip: its address."""
+    """host: the name of this host.  my_ip: its address."""
 
     def __init__(self, service: VolumeConnections, host: str, my_ip: str):
         self.service, self.host, self.my_ip = service, host, my_ip
@@ -48,7 +48,7 @@ class ExportedVolumes:
         )
 
     def extend(self, folder: GuestFolder, volume_id: str) -> None:
-        """Who asks how it is reached finds all of it there."""
+        """Asking for the connection again makes the service export the new size."""
         self.connect(folder, volume_id)
 
     def disconnect(self, folder: GuestFolder, volume_id: str) -> None:
@@ -56,5 +56,5 @@ class ExportedVolumes:
 
 
 def keys_of(folder: GuestFolder, volume_id: str) -> Path:
-    """Where QEMU finds what it shows there."""
+    """The folder with the key that QEMU presents to the exporter."""
     return folder / f'keys-{volume_id}'

@@ -1,8 +1,8 @@
-"""Volumes of the built-in service, for guests on other hosts: each attachment has a process that lets its host reach
-the volume (NBD), as long as there is the attachment.
+"""Exports volumes of the built-in service to guests on other hosts: each attachment has an NBD server process of its
+own, for as long as the attachment exists.
 
-Who has not the key of an attachment, which is made for it alone, can neither read nor write there: an NBD server tells
-everybody the names of what it has.
+Each attachment has a key of its own, without which nobody can read or write its volume: an NBD server tells everybody
+the names of its exports.
 """
 
 import contextlib
@@ -29,22 +29,22 @@ LOCK_SECONDS = 60
 
 
 class VolumeExports:
-    """folder: has one for each attachment.  path_of: where the data of volumes are.  address: at which hosts reach this
-    machine.
+    """folder: has a folder for each attachment.  path_of: returns the path of a volume's data.  address: of this
+    machine, as hosts reach it.
 
-    The processes outlive this one, as guests do. Where one has died, it comes back as it was, for guests wait for it;
-    who asks anew is told another port, if somebody else has that one."""
+    The processes outlive this one, as guests do. One that has died is started again on its former port, because guests
+    try to reconnect; a later request is given another port if that one has been taken."""
 
     def __init__(self, folder: Path, path_of: VolumePath, address: str):
         self.folder, self.path_of, self.address = folder, path_of, address
 
     def connection(self, attachment_id: str, volume_id: str) -> dict[str, Any]:
-        """How a host reaches the volume, from now on and until `end`; with the key. HypervisorError."""
+        """How a host connects to the volume, with the key; valid from now on until `end`. HypervisorError."""
         with self._alone():
             export = self._of(attachment_id)
             facts = export.facts() or {'volume_id': volume_id, 'key': secrets.token_hex(32)}
             if 'port' in facts and not export.process.runs and not is_free(self.address, facts['port']):
-                # Somebody else has it by now, such as after a restart of the machine: who asks is told another one.
+                # The port has been taken, e.g. after a restart of the machine: this caller is given another one.
                 del facts['port']
             facts = export.start(facts, self.path_of(volume_id), self.address)
         return {
@@ -56,14 +56,14 @@ class VolumeExports:
         }
 
     def end(self, attachment_id: str) -> None:
-        """Whoever is connected is not any more."""
+        """Disconnects clients that are connected."""
         with self._alone():
             self._of(attachment_id).end()
 
     def upkeep(self, is_held: Callable[[str], bool]) -> None:
-        """Start again what has died, and end what is of no attachment any more."""
+        """Restart processes that have died, and end those whose attachment is gone."""
         for path in self.folder.glob('*/export.json'):
-            # What cannot be started has been logged, and is tried again the next time.
+            # Failures to start have been logged, and are retried the next time.
             with contextlib.suppress(HypervisorError), self._alone():
                 export = self._of(path.parent.name)
                 if not is_held(path.parent.name):
@@ -79,14 +79,14 @@ class VolumeExports:
 
 
 class VolumeExport:
-    """That of one attachment, which its folder is called after."""
+    """The export of one attachment; the folder is named after it."""
 
     def __init__(self, path: Path):
         self.path = path
         self.process = FolderProcess(GuestFolder(path), 'exporter', str(path))
 
     def facts(self) -> dict[str, Any] | None:
-        """volume_id, key, port, and data: which file it is, and how long it was; None: there is no export."""
+        """volume_id, key, port, and data: the inode and size of the exported file; None: there is no export."""
         try:
             found: dict[str, Any] = orjson.loads((self.path / 'export.json').read_bytes())
         except FileNotFoundError:
@@ -94,7 +94,7 @@ class VolumeExport:
         return found
 
     def start(self, facts: dict[str, Any], data: Path, address: str) -> dict[str, Any]:
-        """Unless it runs, with all that the volume has by now; the facts that hold then."""
+        """Start it, or restart it if the volume's file has changed; returns the facts that then hold."""
         if not data.exists():
             raise HypervisorError(f'Volume {facts["volume_id"]} has no data here.')
         seen = [data.stat().st_ino, data.stat().st_size]
@@ -103,7 +103,7 @@ class VolumeExport:
         self.process.end()
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         write(self.path / KEYS, key_line(facts['key']))
-        # Guests that are connected come back to the same port.
+        # Connected guests reconnect to the same port.
         facts = facts | {'data': seen, 'port': facts.get('port') or free_port(address)}
         write(self.path / 'export.json', orjson.dumps(facts))
         self.process.begin(arguments(self.path, facts, data, address), lambda: listens(address, facts['port']))
@@ -116,7 +116,7 @@ class VolumeExport:
 
 
 def arguments(folder: Path, facts: dict[str, Any], data: Path, address: str) -> list[str]:
-    """Of the process. Who may write to a volume its attachments say."""
+    """The arguments of the process. It does not limit writing: the attachments say who may write to a volume."""
     keys = {'qom-type': 'tls-creds-psk', 'id': 'keys', 'endpoint': 'server', 'dir': os.fspath(folder)}
     served = ServedFile(data, facts['volume_id'], node='volume', export='export')
     return storage_daemon.command(address, facts['port'], [served], keys)

@@ -1,4 +1,4 @@
-"""The folders of the guests on a host, and who may change them."""
+"""The folders of the guests on a host, and the claims to change them."""
 
 import contextlib
 import fcntl
@@ -17,12 +17,12 @@ PATIENCE_SECONDS = 5
 LOOK_SECONDS = 0.05
 GOING = '.going'
 CLAIM_BYTES = 20
-# How long the token of a claim on a server is remembered that has no guest here any more.
+# How long the token of a claim is remembered for a server that has no guest here any more.
 REMEMBERED_SECONDS = 7 * 24 * 3600
 
 
 class GuestFolder:
-    """The folder of one guest. Nothing in it needs a driver to be there: it may be made, left and found by several."""
+    """The folder of one guest. It does not depend on a driver process: different ones may create, leave and find it."""
 
     def __init__(self, path: Path):
         self.path, self.server_id = path, path.name
@@ -38,7 +38,7 @@ class GuestFolder:
             return None
 
     def existing(self) -> QemuGuest:
-        """The guest; HypervisorError."""
+        """The guest; HypervisorError if there is none."""
         guest = self.read()
         if guest is None:
             raise HypervisorError(f'There is no virtual machine of {self.server_id}.')
@@ -49,12 +49,12 @@ class GuestFolder:
         write(self / 'guest.json', guest.text())
 
     def tidy(self) -> None:
-        """Remove what somebody died of whom it was to become a file: nobody else is at it who may make one."""
+        """Remove unfinished files of a dead process: the caller holds the lock, so nobody else writes any."""
         for path in self.path.glob(f'*.{"[0-9a-f]" * 32}.part'):
             path.unlink(missing_ok=True)
 
     def remove(self) -> None:
-        """Whoever looks finds the guest whole or not at all."""
+        """Renames before it deletes, so that others find the guest whole or not at all."""
         going = self.path.with_name(f'{self.server_id}{GOING}')
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(going)
@@ -64,7 +64,7 @@ class GuestFolder:
 
 
 class HostFolder:
-    """The guests of one host, below a folder that no other host has."""
+    """The guests of one host, in a folder that no other host uses."""
 
     def __init__(self, path: Path):
         self.path, self.guests, self.claims = path, path / 'guests', path / 'claims'
@@ -77,9 +77,9 @@ class HostFolder:
 
     @contextmanager
     def claimed(self, server_id: str, token: int) -> Iterator[GuestFolder]:
-        """The folder, for whoever has that claim on the server's work (0: none), which nobody else changes meanwhile.
+        """The folder, locked for the holder of this claim on the server's work (0: no claim).
 
-        Outdated; NotYet when somebody else is at it for long."""
+        Outdated; NotYet if another process holds the lock for long."""
         self.claims.mkdir(mode=0o700, parents=True, exist_ok=True)
         with open(os.open(self.claims / server_id, os.O_RDWR | os.O_CREAT, 0o600), 'rb') as file:
             if not is_locked(file.fileno(), PATIENCE_SECONDS):
@@ -90,17 +90,17 @@ class HostFolder:
             folder = self.of(server_id)
             if token > newest:
                 try:
-                    # In place, for which there is room on a disk that is full.
+                    # Overwritten in place, which works even on a full disk.
                     os.pwrite(file.fileno(), f'{token:<{CLAIM_BYTES}}'.encode(), 0)
                 except OSError:
-                    # What is not there may go again.
+                    # A guest that does not exist may still be deleted.
                     if folder.read() is not None:
                         raise
             folder.tidy()
             yield folder
 
     def forget(self) -> None:
-        """Claims on servers that left long ago, and what whoever died did not come to remove."""
+        """Remove old claims on servers that have no guest here, and remains of interrupted deletions."""
         for path in [*self.claims.glob('*')] if self.claims.exists() else []:
             old = path.stat().st_mtime < time.time() - REMEMBERED_SECONDS
             if old and not (self.guests / path.name).exists():
@@ -111,7 +111,7 @@ class HostFolder:
 
 @contextmanager
 def alone(path: Path, seconds: float, problem: str) -> Iterator[None]:
-    """Have the lock that is a file, alone on the machine; a HypervisorError in these words when that takes longer."""
+    """Hold the lock file, exclusively on the machine; a HypervisorError with this message if that takes longer."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with path.open('a') as lock:
         if not is_locked(lock.fileno(), seconds):
@@ -120,7 +120,7 @@ def alone(path: Path, seconds: float, problem: str) -> Iterator[None]:
 
 
 def is_locked(lock: int, seconds: float) -> bool:
-    """Lock the open file as soon as nobody else has; whether that was so by then."""
+    """Try to lock the open file for so long; returns whether it succeeded."""
     deadline = time.monotonic() + seconds
     while True:
         try:

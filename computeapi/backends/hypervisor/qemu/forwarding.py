@@ -1,7 +1,7 @@
-"""Floating addresses of guests in user mode: ports of the loopback that QEMU passes on to its guest.
+"""Floating addresses of guests in user mode networking: ports of the loopback that QEMU forwards to its guest.
 
-Those of 203.0.113.7 are at 127.0.113.7: all of 127.0.0.0/8 is this machine, without anybody's leave. Who may call is
-said by the security groups of the port, as if the call came from the loopback, which it does.
+Those of 203.0.113.7 are at 127.0.113.7: all of 127.0.0.0/8 is this machine, without any setup. The port's security
+groups decide who may connect, as if each connection came from the loopback, which it does.
 """
 
 import logging
@@ -32,7 +32,7 @@ AMISS = 'Floating addresses of guests do not lead where they should: %s'
 
 
 class Forward(NamedTuple):
-    """netdev: what is behind the guest's card.  address, port: of this machine.  guest, to: of the guest."""
+    """netdev: the card's backend.  address, port: of this machine.  guest, to: the guest's address and port."""
 
     netdev: str
     address: str
@@ -42,19 +42,20 @@ class Forward(NamedTuple):
 
 
 class Forwarding:
-    """hosts: the folders of the hosts whose guests these are.  service: the network service.  ports: of guests.
+    """hosts: the folders of the hosts of these guests.  service: the network service.  ports: the guest ports to
+    forward.
 
-    lowest: the first port that guests' QEMUs may have; those below are at 10,000 more."""
+    lowest: the first port that guests' QEMUs may bind; lower ports are forwarded from 10,000 higher."""
 
     def __init__(self, hosts: Sequence[Path], service: Documents, ports: Iterable[int], lowest: int):
         self.hosts, self.service, self.lowest = [HostFolder(path) for path in hosts], service, lowest
         self.ports = [*ports]
-        # By QEMU, what it passes on, where that is all that it is to.
+        # The forwards of each QEMU, as far as they were set up without a failure.
         self.told: dict[tuple[str, int], frozenset[Forward]] = {}
         self.amiss: set[str] = set()
 
     def refresh(self) -> None:
-        """Let all guests that run be reached as the network service says now."""
+        """Update the forwards of all running guests to what the network service says now."""
         guests = {(folder.server_id, pid): (folder, guest) for folder, pid, guest in self._running()}
         self.told = {key: forwards for key, forwards in self.told.items() if key in guests}
         try:
@@ -65,9 +66,9 @@ class Forwarding:
         amiss: set[str] = set()
         for key, (folder, guest) in guests.items():
             wanted = frozenset(self._wanted(guest, wires))
-            # One that was never told may have forwards of a process before this one.
+            # A QEMU that this process has not updated yet may have forwards of a previous process.
             if self.told.pop(key, None) != wanted and (problems := self._tell(folder, wanted)):
-                # It is told again: what is in the way may go, such as another guest that had the address until now.
+                # It is retried: the conflict may disappear, e.g. another guest that had the address until now.
                 amiss |= problems
             else:
                 self.told[key] = wanted
@@ -78,7 +79,7 @@ class Forwarding:
     def _running(self) -> Iterator[tuple[GuestFolder, int, QemuGuest]]:
         for folder in (folder for host in self.hosts for folder in host.all()):
             guest, pid = folder.read(), GuestProcess(folder).pid
-            # One that is still on its way here has its ports where it comes from.
+            # A guest that is still arriving has its ports at its source.
             if guest is not None and pid is not None and guest.cards and guest.landing is None:
                 yield folder, pid, guest
 
@@ -98,7 +99,7 @@ class Forwarding:
                         yield Forward(machine.netdev_of(card), loopback_of(floating), here, str(fixed), port)
 
     def _tell(self, folder: GuestFolder, wanted: frozenset[Forward]) -> set[str]:
-        """What came in the way."""
+        """Returns what has failed."""
         problems = set()
         try:
             with Monitor(folder / QMP) as monitor:
@@ -116,17 +117,17 @@ class Forwarding:
 
 
 def lowest_port(*, privileged: bool) -> int:
-    """The first port that a process may have here, as one with the rights of root or without."""
+    """The first port that a process may bind here, with root's privileges or without."""
     return 1 if privileged and os.geteuid() == 0 else int(LOWEST.read_text())
 
 
 def commanded(monitor: Monitor, line: str) -> str:
-    """What QEMU's own console says to the line: there is no other way to its user networks."""
+    """The answer of QEMU's human monitor, which is the only interface to its user networks."""
     return str(monitor.tell('human-monitor-command', {'command-line': line}))
 
 
 def forwards_of(said: str) -> frozenset[Forward]:
-    """What `info usernet` tells."""
+    """Parses the output of `info usernet`."""
     found, netdev = set(), ''
     for line in said.splitlines():
         if begins := NETDEV.search(line):
@@ -137,12 +138,12 @@ def forwards_of(said: str) -> frozenset[Forward]:
 
 
 def loopback_of(address: IPv4Address) -> str:
-    """The address of this machine with the same last three numbers."""
+    """The address of this machine with the same last three octets."""
     return str(LOOPBACK.network_address + (int(address) & int(LOOPBACK.hostmask)))
 
 
 def admits(rules: Sequence[WireRule] | None, port: int) -> bool:
-    """Whether a call by TCP from this machine passes; rules: None lets all pass."""
+    """Whether a TCP connection from this machine is allowed; rules: None allows all."""
     return rules is None or any(
         rule.ingress
         and rule.protocol in (None, TCP)

@@ -1,4 +1,4 @@
-"""What a guest is made of: all that its QEMU is started from, which its folder keeps as guest.json."""
+"""The description of a guest: all that its QEMU is started from, kept as guest.json in its folder."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -11,11 +11,11 @@ import orjson
 class Disk:
     """A disk of a guest.
 
-    name: unique in the guest, and what QEMU calls it.  uuid: of the BlockDevice, if it is one.  slot: on the bus.
-    file: what QEMU opens, as its blockdev-add takes it: {"driver": "file", "filename": ...}.  format: of what is in it.
-    volume_id: of the volume that it is, which is not in the guest's folder.
-    credentials: what QEMU shows to open the file, as its object-add takes it, if anything.
-    backing: the same of what it is laid over, which is only read: {"file": ..., "format": ...}.
+    name: unique in the guest; its name in QEMU.  uuid: of the BlockDevice, if it is one.  slot: on the bus.
+    file: what QEMU opens, in the form of blockdev-add: {"driver": "file", "filename": ...}.  format: of the data in it.
+    volume_id: of its volume, whose data are not in the guest's folder.
+    credentials: what QEMU needs to open the file, in the form of object-add, if anything.
+    backing: the read-only file that it is laid over: {"file": ..., "format": ...}.
     """
 
     name: str
@@ -33,15 +33,15 @@ class Disk:
 
     @property
     def node(self) -> str:
-        """What QEMU calls the data, as the name is that of the place where the guest finds them."""
+        """QEMU's name of the block node with the data; `name` is that of the device in which the guest finds them."""
         return self.node_name or self.name
 
 
 @dataclass
 class Card:
-    """A network card. interface: the entry of network_info that it is for.  model: of QEMU's.
+    """A network card. interface: its entry of network_info.  model: QEMU's.
 
-    again: whether QEMU may have another one of that port, which the guest has not let go of.
+    again: QEMU may still have an earlier card for that port, which the guest has not released.
     """
 
     port_id: str
@@ -56,13 +56,14 @@ class Card:
 class QemuGuest:
     """memory_mb: in MiB.  machine: pc or q35.  kernel, ramdisk: files that it boots from, instead of its first disk.
 
-    started: it ran once, and is not made again.  suspended: its memory is in a file, which it goes on from.
-    rescue: the disk that it boots from instead of its own, which come after that.
-    landing: it is to come from another host, and none yet: what that host was told.
-    departed: it runs on another host by now, and what is left of it here is to go.
-    agent_slot: where the agent in the guest is spoken to, if there is to be one.
-    frozen: it may not write to its disks, for they are being copied.
-    ghosts: places of devices that it was asked to let go of and did not, as long as it runs.
+    started: it has run before, and its files are not created again.  suspended: its memory is in a file, from which it
+    resumes.
+    rescue: the disk that it boots from; its own disks come after it.
+    landing: it is to arrive from another host, and has not yet: the facts that were returned to that host.
+    departed: it runs on another host by now, and its remains here are to be deleted.
+    agent_slot: the slot of the channel to the guest agent, if it is to have one.
+    frozen: its file systems are frozen while its disks are being copied.
+    ghosts: slots of devices that it was asked to release and has not; they stay taken as long as it runs.
     """
 
     server_id: str
@@ -99,7 +100,7 @@ class QemuGuest:
 
     @property
     def own_disks(self) -> list[Disk]:
-        """Those in its folder that it writes to."""
+        """The writable disks in its folder."""
         return [disk for disk in self.disks if not disk.read_only and disk.volume_id is None]
 
     @property
@@ -116,12 +117,12 @@ class QemuGuest:
         return {path for path in (*backing, self.kernel, self.ramdisk) if path}
 
     def free_slot(self, first: int, last: int) -> int | None:
-        """The first place on its bus where nothing is."""
+        """The first free slot on its bus."""
         disks = [*self.disks, *([self.rescue] if self.rescue else [])]
         taken = {disk.slot for disk in disks} | {card.slot for card in self.cards} | {*self.ghosts, self.agent_slot}
         return next((slot for slot in range(first, last + 1) if slot not in taken), None)
 
 
 def known(kind: type[Any], found: Mapping[str, Any]) -> dict[str, Any]:
-    """What was noted of a guest, a disk or a card, as far as it is known here: a later version may have noted more."""
+    """The recorded fields that this version knows: a later version may have written more."""
     return {each.name: found[each.name] for each in fields(kind) if each.name in found}

@@ -1,6 +1,6 @@
-"""The agent in a guest: what QEMU's own one does inside of it, told by lines of JSON over a serial port of its own.
+"""The QEMU guest agent, controlled by lines of JSON over a serial port of its own.
 
-Nobody knows whether there is one before it answers, and what a guest answers is not to be trusted.
+Whether a guest has an agent is unknown until it answers, and the answers are not to be trusted.
 """
 
 import base64
@@ -26,7 +26,7 @@ from computeapi.errors import NotSupported
 LOG = logging.getLogger(__name__)
 CONNECT_SECONDS, SYNC_SECONDS, COMMAND_SECONDS = 2, 5, 30
 LONGEST_ANSWER = 64 * 1024
-# What both sides begin anew with, whatever was half said before.
+# Resets the parser at both ends, whatever was left incomplete before.
 DELIMITER = b'\xff'
 
 
@@ -39,7 +39,7 @@ class Silent(NotSupported):
 
 
 class GuestAgent:
-    """A conversation with the agent, in a block; Silent when there is none that answers."""
+    """A connection to the agent, as a context manager; Silent if no agent answers."""
 
     def __init__(self, folder: GuestFolder):
         self.path = folder / machine.AGENT
@@ -63,7 +63,7 @@ class GuestAgent:
         self.socket.close()
 
     def execute(self, command: str, **arguments: Any) -> Any:
-        """What the agent returns; names are written with `_` for `-`. AgentError, Silent."""
+        """The result of the command; write `_` for `-` in names. AgentError, Silent."""
         self._say(command, arguments)
         answer = self._answer(time.monotonic() + COMMAND_SECONDS)
         if 'return' not in answer:
@@ -76,7 +76,7 @@ class GuestAgent:
         self.execute('guest-set-user-password', username=user, password=given, crypted=False)
 
     def _synchronize(self) -> None:
-        """Wait for the answer to a question of our own: what comes before it was for somebody else."""
+        """Wait for the answer to our own sync request: anything before it was meant for somebody else."""
         number, deadline = secrets.randbelow(2**31), time.monotonic() + SYNC_SECONDS
         self._say('guest-sync-delimited', {'id': number}, before=DELIMITER)
         while self._answer(deadline).get('return') != number:
@@ -89,7 +89,7 @@ class GuestAgent:
             raise Silent() from None
 
     def _answer(self, deadline: float) -> dict[str, Any]:
-        """The next one, which is {} where it makes no sense."""
+        """The next answer; {} if it is malformed."""
         while b'\n' not in self.heard:
             self.socket.settimeout(max(0.01, deadline - time.monotonic()))
             try:
@@ -109,9 +109,9 @@ class GuestAgent:
 
 @contextmanager
 def frozen(work: GuestWork) -> Iterator[None]:
-    """Let the guest write all that it has in memory, and nothing more for a moment, if it can.
+    """Freeze the guest's file systems after they are flushed, for the duration of the block, if the guest supports it.
 
-    HypervisorError where its image says that this must be so, and it cannot be done."""
+    HypervisorError if its image requires that and it cannot be done."""
     required = spoken(work.server.image_properties.get('os_require_quiesce'))
     if work.folder.existing().agent_slot is None:
         if required:
@@ -126,7 +126,7 @@ def frozen(work: GuestWork) -> Iterator[None]:
 
 
 def freeze(work: GuestWork, *, required: bool) -> None:
-    # It is noted first: whoever comes after somebody who was killed lets the guest go on.
+    # Recorded first, so that a successor of a killed process knows that it must thaw the guest.
     note(work, frozen=True)
     try:
         with GuestAgent(work.folder) as agent:
@@ -138,7 +138,7 @@ def freeze(work: GuestWork, *, required: bool) -> None:
 
 
 def thaw(work: GuestWork) -> None:
-    """What is not frozen is no error."""
+    """No error if the guest is not frozen."""
     with contextlib.suppress(AgentError, Silent), GuestAgent(work.folder) as agent:
         agent.execute('guest-fsfreeze-thaw')
     note(work, frozen=False)

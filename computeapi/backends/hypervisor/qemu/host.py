@@ -1,4 +1,4 @@
-"""One host: where its guests are, what it has, and what it can be asked for all of them."""
+"""One host: the location of its guests, its resources, and the queries that concern all of them."""
 
 import os
 import re
@@ -69,13 +69,13 @@ class QemuHost:
         return [(folder.server_id, self.name) for folder in self.folder.all()]
 
     def laid_over(self) -> set[str]:
-        """The images that guests need, also those of other hosts beside this one."""
+        """The images that guests need, including those of the other hosts that share the folder."""
         hosts = [HostFolder(path) for path in self.folder.path.parent.iterdir()]
         guests = [folder.read() for host in hosts for folder in host.all()]
         return {path for guest in guests if guest is not None for path in guest.laid_over()}
 
     def tidy(self) -> None:
-        """Guests write what they like to their consoles, and images come and are not needed any more."""
+        """Trim the logs of guests, and remove images that are no longer used."""
         for folder in self.folder.all():
             ConsoleLog(folder).trim()
             for process in (GuestProcess(folder), exporter_of(folder)):
@@ -84,20 +84,20 @@ class QemuHost:
 
 
 def version_of(binary: str) -> int:
-    """As the field writes it: 7002022 for 7.2.22; cfg.Error where it is not installed."""
+    """As the API field encodes it: 7002022 for 7.2.22; cfg.Error if QEMU is not installed."""
     try:
         said = subprocess.run([binary, '--version'], capture_output=True, text=True, timeout=30).stdout
     except OSError as error:
         raise cfg.ConfigFileValueError(f'[qemu]binary: {binary} cannot be run: {error.strerror}') from None
     numbers = re.search(r'version (\d+)\.(\d+)\.(\d+)', said)
     if numbers is None or shutil.which('qemu-img') is None:
-        raise cfg.ConfigFileValueError(f'[qemu]binary: {binary} is no QEMU, or qemu-img is not installed')
+        raise cfg.ConfigFileValueError(f'[qemu]binary: {binary} is not QEMU, or qemu-img is not installed')
     major, minor, micro = map(int, numbers.groups())
     return major * 10**6 + minor * 1000 + micro
 
 
 def check_spice(binary: str) -> None:
-    """cfg.Error where this QEMU knows nothing of SPICE, which is a module of its own on many systems."""
+    """cfg.Error if this QEMU does not support SPICE, which is a separate module on many systems."""
     asked = subprocess.run([binary, '-spice', 'help'], capture_output=True, text=True, timeout=30)
     if 'disable-ticketing' not in asked.stdout:
         raise cfg.ConfigFileValueError(f'[spice]enabled: {binary} has no SPICE, or its module is not installed')

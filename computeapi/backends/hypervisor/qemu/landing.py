@@ -1,7 +1,7 @@
-"""A guest that is to come from another host: its disks are made here, and written from there.
+"""The arrival of a guest from another host: its disks are created here, and written by the other host.
 
-They are plain files, whatever they were: two processes may have one open, which the guest's own does not look at before
-the other has written the last of it.
+They are raw files, whatever they were at the source: two processes may have one open, because the guest's QEMU does not
+read it before the exporter has written the last of it.
 """
 
 import base64
@@ -28,18 +28,17 @@ from computeapi.backends.hypervisor.qemu.work import GuestWork
 from computeapi.backends.whole_files import write
 from computeapi.db.servers import Server
 
-# The file in which the other host writes that all is here.
+# The file in which the other host marks that everything has been sent.
 ARRIVED, MARK = 'arrived', b'arrived'
 MARK_BYTES = 512
-# All that comes with the description: a CD with the documents of the guest.
+# The limit for all files that come with the description: a CD with the documents of the guest.
 MOST_FILES_BYTES = 64 * 2**20
 HERE = {'here': True}
-"""What the other host is told of a guest that is here already."""
+"""The answer to the source if the guest already runs here."""
 
 
 def prepare(work: GuestWork, source: str | None, machine: Mapping[str, Any], *, live: bool) -> Mapping[str, Any]:
-    """Where the disks and, of a guest that runs, its memory are to be sent; the same again as long as somebody waits
-    for them there."""
+    """Where to send the disks and, in a live migration, the memory; the same again while those are awaited."""
     guest = work.folder.read()
     facts = None if guest is None else guest.landing
     if guest is not None and facts is None and work.process.runs:
@@ -49,7 +48,7 @@ def prepare(work: GuestWork, source: str | None, machine: Mapping[str, Any], *, 
     if facts and work.exporter.runs and facts['live'] == live == work.process.runs:
         return facts
     making.destroy(work)
-    # One that is switched off gets disks of its own: it may be wanted again as it was.
+    # A guest that is powered off gets disks of its own: the originals may be needed again as they were.
     shared = sharing.seen(work.host.folder, source, work.server.uuid, machine) if live else None
     guest = make(work, machine, shared)
     facts = guest.landing = {**export(work, [] if shared else guest.own_disks), 'live': live}
@@ -69,7 +68,7 @@ def await_memory(work: GuestWork, guest: QemuGuest, facts: Mapping[str, Any]) ->
 
 
 def make(work: GuestWork, machine: Mapping[str, Any], shared: GuestFolder | None) -> QemuGuest:
-    """The guest that was described, with empty disks, or with those in a folder that both hosts have."""
+    """The described guest, with empty disks, or with those in a folder that both hosts share."""
     guest, server = QemuGuest.of(orjson.dumps(machine['guest'])), work.server
     if guest.server_id != server.uuid:
         raise HypervisorError('The virtual machine is another one.')
@@ -87,8 +86,8 @@ def make(work: GuestWork, machine: Mapping[str, Any], shared: GuestFolder | None
 
 
 def check(guest: QemuGuest, server: Server, sizes: Mapping[str, Any]) -> None:
-    """HypervisorError for a guest that is more than its server, or would have its QEMU open what is not the guest's:
-    who has taken over the other host could describe any."""
+    """HypervisorError for a guest that exceeds its server, or would make its QEMU open files that are not the guest's:
+    an attacker who controls the other host could describe anything."""
     of_ports = {making.card_of(server, entry, 0).port_id: entry for entry in server.network_info}
     slots = [*(disk.slot for disk in guest.disks), *(card.slot for card in guest.cards), *guest.ghosts]
     numbers = [guest.vcpus, guest.memory_mb, *slots, guest.agent_slot or 0, *sizes.values()]
@@ -107,7 +106,7 @@ def check(guest: QemuGuest, server: Server, sizes: Mapping[str, Any]) -> None:
 
 
 def unpacked(files: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
-    """HypervisorError for more than there is room for: a little can be unpacked into very much."""
+    """HypervisorError above the size limit: a small input can decompress to a huge output."""
     room = MOST_FILES_BYTES
     for name, packed in files.items():
         data = zlib.decompressobj().decompress(base64.b64decode(packed), room + 1)
@@ -131,7 +130,7 @@ def landed(work: GuestWork, disk: Disk, sizes: Mapping[str, int], shared: GuestF
 
 
 def export(work: GuestWork, sent: Sequence[Disk]) -> dict[str, Any]:
-    """Let the other host write to these disks; where."""
+    """Let the other host write to these disks; returns where."""
     certificates = work.host.certificates
     address, secret = str(work.host.options.my_ip), secrets.token_hex(16)
     port, names = free_port(address), {disk.name: f'{secret}-{disk.name}' for disk in sent}
@@ -139,7 +138,7 @@ def export(work: GuestWork, sent: Sequence[Disk]) -> dict[str, Any]:
     names[ARRIVED], paths[ARRIVED] = f'{secret}-{ARRIVED}', work.folder / ARRIVED
     files = {name: held(work, path) for name, path in paths.items()}
     served = [
-        # The guest's own process locks them when it takes them over.
+        # The guest's own process locks the files when it takes them over.
         ServedFile(Path(f'/proc/self/fd/{files[name]}'), called, name, f'{export_of(work.folder)}-{name}')
         for name, called in names.items()
     ]
@@ -154,13 +153,13 @@ def export(work: GuestWork, sent: Sequence[Disk]) -> dict[str, Any]:
 
 
 def held(work: GuestWork, path: Path) -> int:
-    """A file that the guests' user may open by this, who does not reach it by its path."""
+    """An open file through which the guests' user can open it without access to its path."""
     work.host.user.give(path)
     return os.open(path, os.O_PATH)
 
 
 def has_arrived(folder: GuestFolder, guest: QemuGuest) -> bool:
-    """Whether all of the guest is here that was to come."""
+    """Whether an expected guest has arrived completely."""
     if guest.landing is None:
         return False
     if not guest.landing['live']:
@@ -175,7 +174,7 @@ def has_arrived(folder: GuestFolder, guest: QemuGuest) -> bool:
 
 
 def settle(folder: GuestFolder) -> None:
-    """A guest that has arrived is one like any other."""
+    """Turn a guest that has arrived into an ordinary one."""
     guest = folder.read()
     if guest is not None and has_arrived(folder, guest):
         exporter_of(folder).end()
@@ -184,10 +183,10 @@ def settle(folder: GuestFolder) -> None:
 
 
 def settle_running(host: HostFolder) -> None:
-    """Those that came while they ran: nobody says anything to them that could settle them."""
+    """Settle guests that arrived by live migration: no operation on them may come that would do so."""
     for folder in host.all():
         guest = folder.read()
         if guest is not None and guest.landing and guest.landing['live']:
-            # Whoever is at it for long does so himself, or is seen the next time.
+            # Whoever holds the lock settles it anyway; otherwise the next run does.
             with contextlib.suppress(NotYet), host.claimed(folder.server_id, 0):
                 settle(folder)

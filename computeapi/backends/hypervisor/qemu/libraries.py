@@ -1,4 +1,4 @@
-"""Errors of what others wrote, as ours."""
+"""Translates errors of third-party libraries."""
 
 import logging
 from collections.abc import Iterator
@@ -11,9 +11,9 @@ LOG = logging.getLogger(__name__)
 
 @contextmanager
 def failing(problem: str, *, secrets: bool = False) -> Iterator[None]:
-    """Whatever a library comes up with in the block is a HypervisorError in these words, which the log explains.
+    """Turn any exception of a library in the block into a HypervisorError with this message; the log has the cause.
 
-    secrets: what it says of itself may hold some, and stays out of the log."""
+    secrets: the exception's text may contain secrets, so only its type is logged."""
     try:
         yield
     except HypervisorError:

@@ -1,4 +1,4 @@
-"""From a guest to the arguments of its QEMU. Paths of sockets are told without the folder, in which it is started."""
+"""Turns a guest into the arguments of its QEMU. Socket paths are relative to the folder in which QEMU is started."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -11,25 +11,25 @@ from computeapi.backends.hypervisor.qemu.guest import Card, Disk, QemuGuest
 from computeapi.backends.hypervisor.qemu.process import QMP, name_of
 
 SERIAL, VNC, SPICE, AGENT, CONSOLE_LOG = 'serial', 'vnc', 'spice', 'agent', 'console.log'
-# What is on the screen and from the keyboard and the mouse, as pixels that any client can read. That the guest and the
-# client share files and what they copy takes a device that there is none of, and is forbidden besides.
+# Screen, keyboard and mouse, with uncompressed pixels that every client can decode. Sharing files and the clipboard
+# with the client needs a device that guests do not have, and is disabled as well.
 SPICE_OPTIONS = (
     f'unix=on,addr={SPICE},disable-ticketing=on,image-compression=off,jpeg-wan-compression=never,'
     'zlib-glz-wan-compression=never,streaming-video=off,playback-compression=off,seamless-migration=off,'
     'agent-mouse=off,disable-copy-paste=on,disable-agent-file-xfer=on'
 )
 CARD = 'card-'
-# The places for devices that can come and go; those before belong to the board.
+# The slots of devices that can be hot-plugged; those before belong to the board.
 FIRST_SLOT, LAST_SLOT = 4, 31
-# On a q35 each of them is a port of its own, of which eight are on one place of the board.
+# On a q35 each slot is a root port of its own; eight ports share one slot of the board.
 PORTS_PER_PLACE, FIRST_PLACE = 8, 4
 
 
 def arguments(
     options: cfg.ConfigOpts.GroupAttr, guest: QemuGuest, accelerator: str, netdev: 'Netdev', *, spice: bool
 ) -> list[str]:
-    """options: the group [qemu].  netdev: what is behind a card, and more of the card's properties.
-    spice: whether its screen is shown by SPICE, too."""
+    """options: the group [qemu].  netdev: returns the backend of a card, and more of the card's properties.
+    spice: whether its screen is also served by SPICE."""
     return [
         options.binary,
         *('-name', f'{name_of(guest.server_id)},debug-threads=on', '-uuid', guest.server_id),
@@ -64,24 +64,24 @@ def processor(accelerator: str) -> str:
 
 
 def disks_of(guest: QemuGuest) -> list[Disk]:
-    """In the order in which they are booted from."""
+    """In boot order."""
     return [*([guest.rescue] if guest.rescue else []), *guest.disks]
 
 
 def nodes(disk: Disk) -> Iterator[dict[str, Any]]:
-    """What blockdev-add takes, in this order. Formats are always said: nothing is guessed from what guests write."""
+    """The arguments of blockdev-add calls, in order. Formats are explicit: guests' data are never probed."""
     if disk.backing is not None:
         base = {'driver': disk.backing['format'], 'file': disk.backing['file'], 'read-only': True}
         yield base | {'node-name': f'{disk.name}-base'}
     node = {'driver': disk.format, 'node-name': disk.node, 'file': disk.file, 'read-only': disk.read_only}
     if disk.format == 'qcow2':
-        # Without the name of a node, QEMU would open what the file itself says that it is laid over.
+        # Without an explicit node, QEMU would open the backing file that the qcow2 header names.
         node['backing'] = None if disk.backing is None else f'{disk.name}-base'
     yield node | {'discard': 'unmap'}
 
 
 def device(guest: QemuGuest, disk: Disk, number: int | None = None) -> dict[str, Any]:
-    """What device_add takes; number: when it is booted from, if ever."""
+    """The arguments of device_add; number: its place in the boot order, if any."""
     found: dict[str, Any] = {
         'driver': 'virtio-blk-pci',
         'id': f'disk-{disk.name}',
@@ -91,17 +91,17 @@ def device(guest: QemuGuest, disk: Disk, number: int | None = None) -> dict[str,
     if number is not None:
         found['bootindex'] = number
     if disk.volume_id:
-        # Who may use it is the volume service's to say: there are volumes that several servers share.
+        # The volume service decides who may use it: some volumes are shared by several servers.
         found['share-rw'] = True
     if disk.serial:
-        # As much as the device has room for.
+        # The device has room for 20 characters.
         found['serial'] = disk.serial[:20]
     return found
 
 
 def _disk(guest: QemuGuest, disk: Disk, number: int) -> Iterator[str]:
-    """What is only read is a CD, which leaves the names of disks to the others: on the board or, for no kernel for
-    clouds knows what a q35 has there, on virtio."""
+    """Read-only disks are CDs, which do not use up disk names: on the board's IDE bus or, on a q35, on virtio-scsi,
+    because kernels for clouds lack the driver of its SATA controller."""
     if not disk.read_only:
         yield text(device(guest, disk, number))
     elif guest.machine == 'q35':
@@ -112,7 +112,7 @@ def _disk(guest: QemuGuest, disk: Disk, number: int) -> Iterator[str]:
 
 
 def card_device(guest: QemuGuest, card: Card, more: Mapping[str, Any]) -> dict[str, Any]:
-    # Nothing is booted over the network, and what would do it is another package on many systems.
+    # No network boot: the option ROM is a separate package on many systems.
     facts = {'driver': card.model, 'id': card_id(card), 'netdev': netdev_of(card), 'romfile': ''}
     return {**facts, 'mac': card.mac_address, **place(guest, card.slot), **more}
 
@@ -132,7 +132,7 @@ def _card(guest: QemuGuest, card: Card, netdev: Netdev) -> Iterator[str]:
 
 
 def _agent(guest: QemuGuest) -> Iterator[str]:
-    """A serial port that the guest knows by its name."""
+    """A serial port that the guest finds by its name."""
     if guest.agent_slot is not None:
         yield from ('-device', text({'driver': 'virtio-serial-pci', 'id': 'ports', **place(guest, guest.agent_slot)}))
         yield from ('-chardev', f'socket,id=agent,path={AGENT},server=on,wait=off')
@@ -145,18 +145,18 @@ def _kernel(guest: QemuGuest) -> Iterator[str]:
         yield from ('-initrd', guest.ramdisk) if guest.ramdisk else ()
 
 
-# ------------------------------------------------------------------ places
+# ------------------------------------------------------------------ slots
 
 
 def place(guest: QemuGuest, slot: int) -> dict[str, str]:
-    """Where a device is, as properties of it."""
+    """The device properties for a slot."""
     if guest.machine == 'q35':
         return {'bus': f'port{slot}', 'addr': '0'}
     return {'bus': 'pci.0', 'addr': hex(slot)}
 
 
 def address(guest: QemuGuest, slot: int) -> BusAddress:
-    """The same as the guest's kernel calls it. The ports of a q35 are numbered as its firmware finds them."""
+    """The same slot as the guest's kernel addresses it. The firmware of a q35 numbers the root ports in order."""
     if guest.machine == 'q35':
         return BusAddress('pci', f'0000:{slot - FIRST_SLOT + 2:02x}:00.0')
     return BusAddress('pci', f'0000:00:{slot:02x}.0')
@@ -167,7 +167,7 @@ def _place(guest: QemuGuest, slot: int) -> str:
 
 
 def _ports(guest: QemuGuest) -> Iterator[str]:
-    """Of a q35: what is to come and go is plugged into a port of its own there."""
+    """The root ports of a q35, one for each hot-plug slot."""
     for number, slot in enumerate(range(FIRST_SLOT - 1, LAST_SLOT + 1) if guest.machine == 'q35' else ()):
         where, function = divmod(number, PORTS_PER_PLACE)
         many = ',multifunction=on' if function == 0 else ''

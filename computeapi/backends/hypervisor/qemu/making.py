@@ -1,4 +1,4 @@
-"""How guests come and go, and become what their servers are now."""
+"""Creates and deletes guests, and updates them to the current state of their servers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -22,7 +22,7 @@ SHELVED = frozenset({VMState.SHELVED, VMState.SHELVED_OFFLOADED})
 def spawn(
     work: GuestWork, devices: Sequence[BlockDevice], documents: Mapping[str, bytes], left: Mapping[str | None, Disk]
 ) -> None:
-    """Make the guest, unless it is there, and start it, unless it was. left: the disks that it has already."""
+    """Create and start the guest, unless that was done already. left: its existing disks, by device UUID."""
     guest = work.folder.read() or new(work.server, work.host.options.machine)
     if guest.started:
         return
@@ -35,7 +35,7 @@ def spawn(
 
 def new(server: Server, default: str) -> QemuGuest:
     wanted = str(server.image_properties.get('hw_machine_type') or default)
-    # They have versions, which are this QEMU's here.
+    # Versioned names stand for the machine of the installed QEMU.
     board = next((name for name in MACHINES if wanted == name or wanted.startswith((f'pc-{name}-', f'{name}-'))), None)
     if board is None:
         raise Unfit(f'There is no machine {wanted} here: there are {" and ".join(MACHINES)}.')
@@ -66,12 +66,12 @@ def make(
 
 
 def has_agent(server: Server) -> bool:
-    """Whether its image says that QEMU's agent is in it."""
+    """Whether its image declares that it contains the QEMU guest agent."""
     return spoken(server.image_properties.get('hw_qemu_guest_agent'))
 
 
 class Slots:
-    """Places on the bus of a new guest, one after the other."""
+    """Hands out the slots on the bus of a new guest in order."""
 
     def __init__(self) -> None:
         self.slot = machine.FIRST_SLOT - 1
@@ -84,7 +84,7 @@ class Slots:
 
 
 def in_order(server: Server, devices: Sequence[BlockDevice]) -> list[BlockDevice | None]:
-    """What it boots from first, then the others; None: its image, of which nothing more is known."""
+    """The boot disk first, then the others; None: the image's disk, which has no block device of its own."""
     found = sorted(devices, key=lambda device: 0 if device.boot_index == 0 else 1)
     implied = server.image_id and not any(device.boot_index == 0 for device in found)
     return [None, *found] if implied else [*found]
@@ -106,12 +106,12 @@ def disk_of(work: GuestWork, device: BlockDevice | None, slot: int, left: Mappin
 
 
 def name_of(kind: str, device: BlockDevice) -> str:
-    """QEMU takes 31 characters."""
+    """QEMU limits node names to 31 characters."""
     return f'{kind}-{device.uuid[:8]}'
 
 
 def image_of(server: Server, device: BlockDevice | None) -> str:
-    """What a disk is made from: a server that was shelved goes on from the image of it."""
+    """The image that a disk is built from; the root disk of a shelved server comes from its shelved image."""
     is_root = device is None or device.boot_index == 0
     if is_root and server.vm_state in SHELVED and server.shelved_image_id:
         return server.shelved_image_id
@@ -130,9 +130,9 @@ def card_of(server: Server, entry: Mapping[str, Any], slot: int) -> Card:
 
 
 def renew(work: GuestWork, guest: QemuGuest) -> None:
-    """Before it starts again: make it what its server is now."""
+    """Update the guest to the current state of its server, before it starts again."""
     server = work.server
-    # On its way from one flavor to another, a server counts with more than it has.
+    # During a resize the server's own columns hold the larger of both sizes, so the flavor counts.
     guest.vcpus, guest.memory_mb = server.flavor['vcpus'], server.flavor['memory_mb']
     disks.grow_root(guest, server)
     gone = {card.port_id: card for card in guest.cards}
@@ -144,10 +144,10 @@ def renew(work: GuestWork, guest: QemuGuest) -> None:
             raise HypervisorError('The virtual machine has no room for so many devices.')
         guest.cards.append(card_of(server, entry, slot))
     unplugged(work, guest, gone.values())
-    # What still reads a disk would not let it start.
+    # A process that still reads a disk would keep the guest from starting.
     end_those_of(work.folder)
     for path in work.folder.path.glob('sent-*'):
-        # What was copied to another host is not what it is from now on.
+        # Copies sent to another host are outdated from now on.
         path.unlink(missing_ok=True)
     work.folder.write(guest)
 
@@ -174,7 +174,7 @@ def destroy(work: GuestWork) -> None:
 def places(
     guest: QemuGuest | None, server: Server, devices: Sequence[BlockDevice], default: str
 ) -> dict[str, BusAddress]:
-    """Where interfaces (by port) and disks (by uuid) are, or will be once the guest is made."""
+    """The locations of interfaces (by port ID) and disks (by UUID), now or once the guest is created."""
     if guest is not None and guest.started:
         found: dict[str | None, int] = {disk.uuid: disk.slot for disk in guest.disks}
         found |= {card.port_id: card.slot for card in guest.cards}

@@ -1,4 +1,4 @@
-"""QMP: how a QEMU is told what to do, over a socket in the guest's folder that takes one client at a time."""
+"""QMP: controls a QEMU over a socket in the guest's folder, which accepts one client at a time."""
 
 import asyncio
 import logging
@@ -21,15 +21,15 @@ COMMAND_SECONDS = 20
 LOOK_SECONDS = 0.02
 MOST_BANDWIDTH = 2**40
 UNDER_WAY = frozenset({'setup', 'active', 'pre-switchover', 'device', 'cancelling', 'wait-unplug'})
-"""What QEMU calls a migration that has neither ended nor failed."""
+"""The states of a migration that has neither completed nor failed."""
 BROKEN = (OSError, QMPError, TimeoutError, EOFError, ValueError, AssertionError)
-"""What the library raises where a QEMU goes, or says what it should not: it takes some of it for impossible."""
-# The library tells of what it raises, too, and of each QEMU that ends.
+"""The errors of the library when QEMU exits or sends invalid data, which it considers impossible in part."""
+# The library logs the errors that it raises, too, and every QEMU that exits.
 logging.getLogger('qemu.qmp').setLevel(logging.CRITICAL)
 
 
 class Refusal(HypervisorError):
-    """QEMU understood, and said no. It is told to the log only: it speaks of the host."""
+    """QEMU understood the command and refused it. The reason is only logged, because it is about the host."""
 
     def __init__(self, command: str, message: str):
         super().__init__(f'The hypervisor refused {command}.')
@@ -37,13 +37,13 @@ class Refusal(HypervisorError):
 
 
 class Monitor:
-    """A conversation with the QEMU whose socket it is, in a block; HypervisorError when it does not answer in time.
+    """A connection to the QEMU of a socket, as a context manager; HypervisorError if it does not answer in time.
 
-    Others who want one wait meanwhile. The library's own synchronous client is not used: its licence is the GPL.
+    Other clients of the socket wait meanwhile. The library's synchronous client is not used: its licence is the GPL.
     """
 
     def __init__(self, path: Path, patience: float = CONNECT_SECONDS):
-        """patience: how many seconds a QEMU may take that has just been started."""
+        """patience: how many seconds to wait for the socket of a QEMU that has just been started."""
         self.path, self.patience = path, patience
         self.client = QMPClient()
 
@@ -72,7 +72,7 @@ class Monitor:
                 time.sleep(LOOK_SECONDS)
 
     def execute(self, command: str, **arguments: Any) -> Any:
-        """What QEMU answers; names are written with `_` for `-`. Refusal."""
+        """QEMU's answer; write `_` for `-` in names. Refusal."""
         wanted = {name.replace('_', '-'): value for name, value in arguments.items()}
         return self.tell(command, wanted)
 
@@ -86,32 +86,33 @@ class Monitor:
             raise silent(self.path) from error
 
     def nodes(self) -> set[str]:
-        """The names of all block devices and of what they consist of."""
+        """The names of all block nodes, including those that others consist of."""
         return {node['node-name'] for node in self.execute('query-named-block-nodes', flat=True)}
 
     def status_of(self, job: str) -> str | None:
-        """Of a job; None: there is none of the name."""
+        """The status of a job; None: there is no such job."""
         return next((str(each['status']) for each in self.execute('query-jobs') if each['id'] == job), None)
 
     def migration(self) -> str:
-        """The status of the last migration. One that came from elsewhere was its own: see `has_sent`."""
+        """The status of the last migration, which may be the guest's own arrival: see `has_sent`."""
         return str(self.execute('query-migrate').get('status', 'none'))
 
     def sends(self) -> bool:
-        """Whether its guest is on its way to somewhere."""
+        """Whether an outgoing migration is in progress."""
         return self.migration() in UNDER_WAY or self.execute('query-status')['status'] == 'finish-migrate'
 
     def has_sent(self) -> bool:
-        """Whether all of its guest is elsewhere, and it stands still for good.
+        """Whether the guest has been sent completely, and has stopped for good.
 
-        Of a guest that came, the migration is completed, too; and one that stood still before does so when it failed.
+        Both conditions are needed: the migration of a guest that has arrived is also 'completed', and a guest that was
+        stopped before a failed migration may also be in 'postmigrate'.
         """
         stands_still = self.execute('query-status')['status'] == 'postmigrate'
         return stands_still and self.migration() == 'completed'
 
     def tell_how_to_send(self, *, confirmed: bool) -> None:
-        """Before its guest is sent. confirmed: to another QEMU, which says in the end that it runs there, and goes on
-        here unless it does; else into a file, whatever a move that failed has left."""
+        """Set up an outgoing migration. confirmed: to another QEMU, which must confirm that the guest runs there, else
+        it continues here; not confirmed: into a file, and settings left over from a failed move are reset."""
         wanted = [{'capability': name, 'state': confirmed} for name in ('pause-before-switchover', 'return-path')]
         self.execute('migrate-set-capabilities', capabilities=wanted)
         self.execute('migrate-set-parameters', max_bandwidth=MOST_BANDWIDTH)
@@ -119,13 +120,13 @@ class Monitor:
             self.execute('migrate-set-parameters', tls_creds='', tls_hostname='')
 
     def hand_over(self, name: str, file: int) -> None:
-        """Let QEMU know an open file by that name."""
+        """Pass an open file to QEMU under that name."""
         self.client.send_fd_scm(file)
         self.execute('getfd', fdname=name)
 
     def lent(self, facts: Mapping[str, Any]) -> dict[str, Any]:
-        """What is to be opened, with its file or folder as QEMU comes to it in this conversation, which may have no
-        right to by the path."""
+        """The block node options, with the file or folder opened here and passed over this connection, because QEMU may
+        not have access to its path."""
         if 'filename' in facts:
             return {**facts, 'filename': f'/dev/fdset/{self._lend(facts["filename"], os.O_RDWR)["fdset-id"]}'}
         if 'dir' in facts:
@@ -147,7 +148,7 @@ class Monitor:
         try:
             self._wait(self.client.disconnect(), CONNECT_SECONDS)
         except BROKEN:
-            LOG.debug('The conversation with %s broke', self.path.parent.name)
+            LOG.debug('The connection to %s was lost', self.path.parent.name)
         finally:
             self.runner.close()
 

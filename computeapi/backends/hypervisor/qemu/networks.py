@@ -1,6 +1,6 @@
-"""What stands behind the network cards of guests.
+"""The networks behind the cards of guests.
 
-A kind of network is told of each interface (an entry of network_info) before the card is there, and after it has gone.
+A network is set up for each interface (an entry of network_info) before its card exists, and torn down after it.
 """
 
 import ipaddress
@@ -10,47 +10,49 @@ from typing import Any, Protocol
 from computeapi.backends.hypervisor.qemu.forwarding import Forwarding
 
 Interface = Mapping[str, Any]
-# As many hosts as the network of a guest in user mode has, whatever that of its address has.
+# The network of a guest in user mode is a /24, whatever the subnet of its address is.
 PREFIX = 24
 
 
 class GuestNetworks(Protocol):
-    """Each method may be called again after it was cut short. Errors: HypervisorError."""
+    """Every method is idempotent, also after an interruption. Errors: HypervisorError."""
 
     def set_up(self, server_id: str, interface: Interface) -> None:
-        """Make on the host what `netdev` names. It may be there from before the host was restarted, or not."""
+        """Create what `netdev` refers to on the host. It may exist already, or be lost after a restart."""
 
     def netdev(self, server_id: str, interface: Interface) -> dict[str, Any]:
-        """The arguments of QMP's netdev_add, without the id."""
+        """The arguments of QMP's netdev_add, without the ID."""
 
     def card(self, server_id: str, interface: Interface) -> dict[str, Any]:
         """More properties of the card, e.g. its mtu."""
 
     def tear_down(self, server_id: str, interface: Interface) -> None:
-        """Leave nothing of it on the host; what is gone is no error."""
+        """Remove all of it from the host; it is no error if it is gone."""
 
     def counters(self, server_id: str, interface: Interface) -> Mapping[str, int]:
-        """INTERFACE_COUNTERS as the guest sees them, less what is not known."""
+        """INTERFACE_COUNTERS from the guest's point of view; unknown ones are omitted."""
 
     def guest_at(self, address: str) -> str | None:
-        """The server whose guest can speak to the host from that address, and nobody else."""
+        """The server whose guest, and nobody else, can contact the host from that address."""
 
     def refresh(self) -> None:
-        """Let the host be as the network service says now; asked now and then, beside what guests are told."""
+        """Apply the current state of the network service to the host; called periodically."""
 
 
 class UserMode:
-    """QEMU itself is the network, without any privileges: a guest has its own address, and sees no other guest.
+    """QEMU's user mode networking, which needs no privileges: a guest has its own address, and cannot reach other
+    guests.
 
-    way_out: whether it reaches what the host's processes reach, their services on the loopback among them; QEMU cannot
-    tell these from the rest. Else it reaches nothing.  forwarding: by what ports of this machine it is reached.
+    way_out: whether it can reach whatever the host's processes can, including services on the host's loopback, which
+    QEMU cannot tell apart; otherwise it reaches nothing.  forwarding: the ports of this machine by which it can be
+    reached.
     """
 
     def __init__(self, *, way_out: bool, forwarding: Forwarding | None = None):
         self.way_out, self.forwarding = way_out, forwarding
 
     def set_up(self, server_id: str, interface: Interface) -> None:
-        """It comes and goes with its QEMU."""
+        """The network exists as long as its QEMU."""
 
     tear_down = set_up
 
@@ -59,7 +61,7 @@ class UserMode:
             self.forwarding.refresh()
 
     def guest_at(self, address: str) -> str | None:
-        """It speaks to nobody."""
+        """These guests have no service to ask."""
         return None
 
     def netdev(self, server_id: str, interface: Interface) -> dict[str, Any]:
@@ -75,8 +77,8 @@ class UserMode:
 
 
 def addresses(fixed: str) -> dict[str, str]:
-    """A network around the address, which is the only one that is given away: its router is the first host, its name
-    server the last one, or each the next to it where that is the guest."""
+    """A network around the address, which is the only one that DHCP assigns: the router is the first host, the name
+    server the last one, or the one next to it if that is the guest's own address."""
     network = ipaddress.ip_network(f'{fixed}/{PREFIX}', strict=False)
     first, last = network.network_address + 1, network.broadcast_address - 1
     guest = ipaddress.ip_address(fixed)

@@ -1,4 +1,4 @@
-"""Network cards that come and go while a guest runs, or before it does."""
+"""Plugs and unplugs network cards, whether the guest runs or not."""
 
 import contextlib
 import os
@@ -23,7 +23,7 @@ def plug(work: GuestWork, interfaces: Iterable[Mapping[str, Any]]) -> None:
         card = card_of(work.server, entry, slot)
         known = next((each for each in guest.cards if each.port_id == card.port_id), None)
         if known is None:
-            # It is noted first, so that whoever is told again finds the same place.
+            # Recorded first, so that a repeated call finds the same slot.
             card.again = bool(guest.ghosts)
             guest.cards.append(card)
             work.folder.write(guest)
@@ -38,14 +38,14 @@ def connect(work: GuestWork, guest: QemuGuest, card: Card) -> None:
     with work.monitor() as monitor:
         device = machine.card_device(guest, card, networks.card(*there))
         if device['id'] not in devices(monitor):
-            # It may be left of somebody who was cut short.
+            # A netdev may be left over from an interrupted call.
             drop_netdev(monitor, card)
             add_netdev(monitor, networks.netdev(*there) | {'id': machine.netdev_of(card)})
             monitor.tell('device_add', device)
 
 
 def add_netdev(monitor: Monitor, netdev: dict[str, Any]) -> None:
-    """A tap is opened here: QEMU may have no right to any more."""
+    """A tap is opened here, because QEMU may no longer have the rights to."""
     if netdev['type'] == 'tap':
         tap = links.opened_tap(netdev['ifname'])
         try:
@@ -69,10 +69,10 @@ def unplug(work: GuestWork, interfaces: Iterable[Mapping[str, Any]]) -> None:
 
 
 def disconnect(work: GuestWork, monitor: Monitor, guest: QemuGuest, card: Card) -> None:
-    """Take the card out; where the guest does not let go of it, it stays without anything behind it."""
+    """Remove the card; if the guest does not release it, it stays without a backend."""
     name = machine.card_id(card)
     if name in devices(monitor):
-        # A guest that does not heed it may be asked again.
+        # The request is repeated with each call, in case the guest has ignored it.
         monitor.execute('device_del', id=name)
         try:
             work.until(f'unplug {name}', lambda: name not in devices(monitor), work.host.options.detach_seconds)
@@ -82,23 +82,23 @@ def disconnect(work: GuestWork, monitor: Monitor, guest: QemuGuest, card: Card) 
 
 
 def drop_netdev(monitor: Monitor, card: Card) -> None:
-    """Whatever is behind the card; QEMU lists these nowhere."""
+    """The backend of the card; QEMU has no list of these."""
     with contextlib.suppress(Refusal):
         monitor.execute('netdev_del', id=machine.netdev_of(card))
 
 
 def check_whole(monitor: Monitor, guest: QemuGuest) -> None:
-    """HypervisorError for a guest with more than another QEMU would have that goes on with its memory."""
+    """HypervisorError if the guest has a device that a new QEMU resuming its memory would not have."""
     own = {machine.card_id(card) for card in guest.cards}
     if {name for name in devices(monitor) if name.startswith(machine.CARD)} - own:
         raise HypervisorError('The guest has not let go of an interface. It can when it was restarted.')
 
 
 def devices(monitor: Monitor) -> set[str]:
-    """Those that have names."""
+    """The names of devices that have one."""
     return {each['name'] for each in monitor.execute('qom-list', path='/machine/peripheral')}
 
 
 def objects(monitor: Monitor) -> set[str]:
-    """Keys, and what else QEMU was given to use."""
+    """Keys and other objects that were added to QEMU."""
     return {each['name'] for each in monitor.execute('qom-list', path='/objects')}

@@ -1,4 +1,4 @@
-"""Whether and how a guest runs."""
+"""Power operations on a guest."""
 
 import os
 
@@ -11,7 +11,7 @@ from computeapi.backends.hypervisor.qemu.monitor import Monitor
 from computeapi.backends.hypervisor.qemu.plugging import check_whole
 from computeapi.backends.hypervisor.qemu.work import GuestWork, TooSlow
 
-# What a QEMU calls the states of a guest that runs for those who look at it from outside.
+# QEMU's run states as power states; all others are RUNNING.
 STATES = {
     'paused': PowerState.PAUSED,
     'prelaunch': PowerState.PAUSED,
@@ -22,7 +22,7 @@ STATES = {
 }
 MEMORY, MEMORY_PART = 'memory', 'memory.part'
 LONGEST_SUSPEND, LONGEST_RESUME = 600, 600
-# Who makes an image keeps no operator from moving what runs of it.
+# A limit, so that a property of an image does not keep an operator from moving its servers.
 LONGEST_GRACE = 1800
 
 
@@ -33,7 +33,7 @@ def on(work: GuestWork) -> None:
 
 
 def start_anew(work: GuestWork, guest: QemuGuest) -> None:
-    """From its disks, whatever was in its memory."""
+    """Boot from the disks; the memory is discarded."""
     guest.suspended, guest.started = False, True
     renew(work, guest)
     (work.folder / MEMORY).unlink(missing_ok=True)
@@ -41,7 +41,7 @@ def start_anew(work: GuestWork, guest: QemuGuest) -> None:
 
 
 def off(work: GuestWork, step: str = 'power_off') -> None:
-    """By its power button, and by force when it does not heed that in time."""
+    """Press its power button, and end it by force if it does not shut down in time."""
     work.folder.existing()
     most = grace(work)
     if not work.process.runs or not most or not work.waits:
@@ -61,7 +61,7 @@ def grace(work: GuestWork) -> float:
 
 
 def press(work: GuestWork) -> bool:
-    """Press the power button; whether the guest can feel it."""
+    """Press the power button; returns whether the guest can react to it."""
     try:
         with work.monitor() as monitor:
             if not monitor.execute('query-status')['running']:
@@ -69,7 +69,7 @@ def press(work: GuestWork) -> bool:
             monitor.execute('system_powerdown')
             return True
     except HypervisorError:
-        # It may just have ended by itself; if it does not answer, it is ended.
+        # It may have just exited by itself; if it does not answer, it is ended.
         return False
 
 
@@ -112,7 +112,7 @@ def state(work: GuestWork) -> PowerState | None:
 
 
 def suspend(work: GuestWork) -> None:
-    """Write its memory to a file, and end it."""
+    """Write its memory to a file, and end its process."""
     guest = work.folder.existing()
     if guest.suspended and not work.process.runs:
         return
@@ -122,7 +122,7 @@ def suspend(work: GuestWork) -> None:
             begin_to_write(work, monitor)
         work.until('suspend', lambda: not monitor.sends(), LONGEST_SUSPEND)
         if not monitor.has_sent():
-            # What there is of it may be why: the disk is full.
+            # The partial file may be the reason why the disk is full.
             (work.folder / MEMORY_PART).unlink(missing_ok=True)
             monitor.execute('cont')
             raise HypervisorError('The memory of the virtual machine could not be written to disk.')
@@ -145,7 +145,7 @@ def begin_to_write(work: GuestWork, monitor: Monitor) -> None:
 
 
 def resume(work: GuestWork) -> None:
-    """From where it was."""
+    """Continue from the saved memory."""
     guest = work.folder.existing()
     if not guest.suspended and not work.process.runs:
         raise HypervisorError(f'The virtual machine of {guest.server_id} is not suspended.')
@@ -157,7 +157,7 @@ def resume(work: GuestWork) -> None:
             os.close(file)
     with work.monitor() as monitor:
         work.until('resume', lambda: monitor.execute('query-status')['status'] != 'inmigrate', LONGEST_RESUME)
-        # Once it runs it writes to its disks, which what was in its memory then knows nothing of.
+        # Recorded before it runs: from then on it writes to its disks, and its saved memory is outdated.
         guest.suspended = False
         work.folder.write(guest)
         monitor.execute('cont')
@@ -175,7 +175,7 @@ def rescue(work: GuestWork, image_id: str | None) -> None:
         if slot is None:
             raise HypervisorError('The virtual machine has no room for one more disk.')
         (work.folder / f'{disks.RESCUE}.qcow2').unlink(missing_ok=True)
-        # No flavor says how large it may be.
+        # The flavor does not limit a rescue disk's size.
         most = max(disks.root_size(work.server), work.host.images.most)
         disk = disks.overlay(work.folder, disks.RESCUE, slot, base, 0, None, most=most)
         work.process.end()
@@ -195,7 +195,7 @@ def unrescue(work: GuestWork) -> None:
 
 
 def set_password(work: GuestWork, password: str) -> None:
-    """Of the administrator, by the agent in the guest, which is told at once."""
+    """Set the administrator's password immediately, through the agent in the guest."""
     if work.folder.existing().agent_slot is None:
         raise HypervisorError('QEMU guest agent is not enabled')
     if not work.process.runs:

@@ -16,7 +16,7 @@ LOG = logging.getLogger(__name__)
 START_SECONDS, STARTING_SECONDS = 60, 0.5
 QMP = 'qmp'
 # QEMU's own -daemonize does what its -sandbox forbids.
-# What it says is appended: it can be cut off, for a guest can make it complain without end.
+# The output is appended, so that the file can be truncated: a guest can make QEMU complain without end.
 START = ('setsid', '--fork', 'sh', '-c', 'echo $$ >"$0.pid"; : >"$0.output"; exec "$@" >>"$0.output" 2>&1')
 MOST_OUTPUT_BYTES = 2**20
 LIMITS = ('prlimit', '--core=0', '--nofile=4096', '--')
@@ -24,7 +24,7 @@ LONGEST_COMPLAINT = 2000
 
 
 class FolderProcess:
-    """A process that belongs to a guest. name: of its files in the folder.  mark: what only its arguments have."""
+    """A process that belongs to a guest. name: of its files in the folder.  mark: unique text in its arguments."""
 
     def __init__(self, folder: GuestFolder, name: str, mark: str):
         self.folder, self.name = folder, name
@@ -40,7 +40,7 @@ class FolderProcess:
         return self.running.runs
 
     def begin(self, arguments: Sequence[str], is_ready: Callable[[], bool], files: Sequence[int] = ()) -> None:
-        """Start it, and wait until it is ready; HypervisorError. files: open ones for it."""
+        """Start it, and wait until it is ready; HypervisorError. files: open files that it inherits."""
         self.running.number.unlink(missing_ok=True)
         null, environment = subprocess.DEVNULL, {'PATH': os.defpath, 'LC_ALL': 'C'}
         try:
@@ -61,9 +61,10 @@ class FolderProcess:
 
     def _wait_until(self, is_ready: Callable[[], bool]) -> None:
         seen, deadline = time.monotonic(), time.monotonic() + START_SECONDS
-        # Whoever becomes another program has no arguments for a moment.
-        while self.runs or time.monotonic() < seen + STARTING_SECONDS:
-            if self.runs:
+        # On a busy machine the PID file comes late. A process has no arguments for a moment while it executes another
+        # program.
+        while (starts := self.runs or not self.running.number.exists()) or time.monotonic() < seen + STARTING_SECONDS:
+            if starts:
                 seen = time.monotonic()
             if is_ready():
                 return
@@ -71,34 +72,35 @@ class FolderProcess:
                 self.end()
                 break
             time.sleep(LOOK_SECONDS)
-        complaint = (self.folder / f'{self.name}.output').read_bytes()[-LONGEST_COMPLAINT:]
+        output = self.folder / f'{self.name}.output'
+        complaint = output.read_bytes()[-LONGEST_COMPLAINT:] if output.exists() else b''
         raise self._failed(complaint.decode(errors='replace'))
 
     def _failed(self, complaint: str) -> HypervisorError:
-        """What it says is for the log: it speaks of the host."""
-        LOG.warning('The %s of %s was not started: %s', self.name, self.folder.server_id, complaint)
+        """The output goes to the log only: it is about the host."""
+        LOG.warning('The %s of %s could not be started: %s', self.name, self.folder.server_id, complaint)
         return HypervisorError(f'The virtual machine of {self.folder.server_id} could not be started.')
 
     def trim(self) -> None:
-        """Keep short what it says."""
+        """Truncate its output if it has grown too long."""
         with contextlib.suppress(FileNotFoundError):
             if (self.folder / f'{self.name}.output').stat().st_size > MOST_OUTPUT_BYTES:
                 os.truncate(self.folder / f'{self.name}.output', 0)
 
     def end(self) -> None:
-        """End it, as if its power was cut; what it wrote to its disks is there."""
+        """End it, as if its power was cut; data that it has written to its disks are kept."""
         if not self.running.end():
             raise HypervisorError(f'The virtual machine of {self.folder.server_id} could not be ended.')
 
 
 class GuestProcess(FolderProcess):
-    """The QEMU that the guest runs in."""
+    """The QEMU that runs the guest."""
 
     def __init__(self, folder: GuestFolder):
         super().__init__(folder, 'guest', name_of(folder.server_id))
 
     def start(self, arguments: Sequence[str], files: Sequence[int] = ()) -> None:
-        """Start it, unless somebody just did, which is done when it has opened all that it needs; HypervisorError."""
+        """Start it, or wait for one just started; returns once it has opened all its files. HypervisorError."""
         if self.runs:
             return self._wait_until(self._answers)
         (self.folder / QMP).unlink(missing_ok=True)
@@ -111,20 +113,20 @@ class GuestProcess(FolderProcess):
             with Monitor(self.folder / QMP, patience=0):
                 return True
         except HypervisorError:
-            # Its socket is there a moment before it listens.
+            # The socket exists a moment before QEMU listens on it.
             return False
 
 
 def exporter_of(folder: GuestFolder) -> FolderProcess:
-    """What lets another host write to the disks of a guest that is to come from there."""
+    """The process that lets another host write to the disks of a guest that is arriving from there."""
     return FolderProcess(folder, 'exporter', export_of(folder))
 
 
 def export_of(folder: GuestFolder) -> str:
-    """How the names of what it exports begin."""
+    """The prefix of the names of its exports."""
     return f'export-{folder.server_id}'
 
 
 def name_of(server_id: str) -> str:
-    """How a QEMU is told apart from others by its arguments."""
+    """The argument that identifies the guest's QEMU."""
     return f'guest={server_id}'

@@ -1,4 +1,4 @@
-"""Processes that outlive whoever started them, who finds them again by the number that a file keeps of each."""
+"""Processes that outlive their starter, and are found again by their pid files."""
 
 import contextlib
 import os
@@ -6,14 +6,14 @@ import signal
 import time
 from pathlib import Path
 
-# How long one has to put away what it has in memory before it is ended by force.
+# The time to save what it has in memory before it is killed.
 END_SECONDS = 5
 LOOK_SECONDS = 0.02
 OVER = 'ZX'
 
 
 class Running:
-    """number: the file.  mark: what only the arguments of this process have: a number may be another's by now."""
+    """number: the pid file.  mark: text that only this process's arguments contain, because PIDs are reused."""
 
     def __init__(self, number: Path, mark: str):
         self.number, self.mark = number, mark
@@ -33,7 +33,7 @@ class Running:
         return self.pid is not None
 
     def end(self) -> bool:
-        """Ask it to end, and then make it; whether it has, and its number is forgotten."""
+        """Terminate it, by force if needed, and remove the pid file; returns whether it has ended."""
         pid = self.pid
         if pid is not None and not any(ended(pid, way) for way in (signal.SIGTERM, signal.SIGKILL)):
             return False
@@ -42,8 +42,8 @@ class Running:
 
 
 def ended(pid: int, way: signal.Signals) -> bool:
-    """Whether the process ends at that signal. It keeps what it holds, e.g. an address, to the end, longer than its
-    arguments."""
+    """Whether the process ends after that signal. It holds resources such as an address until it has fully exited,
+    which is later than its arguments are gone."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, way)
     deadline = time.monotonic() + END_SECONDS
@@ -53,7 +53,7 @@ def ended(pid: int, way: signal.Signals) -> bool:
 
 
 def is_alive(pid: int) -> bool:
-    """Nobody may have asked yet how one ended that is not."""
+    """A zombie, whose parent has not waited for it yet, is not alive."""
     return state_of(Path(f'/proc/{pid}'))[0] not in OVER
 
 
@@ -64,7 +64,7 @@ def lives(group: int) -> bool:
 
 
 def state_of(process: Path) -> tuple[str, int]:
-    """The letter of its state, and its group."""
+    """The letter of its state, and its process group."""
     try:
         state, _, group = (process / 'stat').read_text().rpartition(')')[2].split()[:3]
     except OSError:

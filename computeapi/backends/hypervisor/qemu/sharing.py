@@ -1,7 +1,7 @@
-"""Hosts whose guests lie on the same storage: a file system that all of them have at the same place.
+"""Hosts with shared storage: a file system that all of them mount at the same path.
 
-A guest's disk gets a second name (a hard link), in the folder of the guest on the other host. So each host removes what
-is its own, and the data go with the last name of them.
+A guest's disk gets a second hard link, in the guest's folder on the other host. Each host then removes its own link,
+and the data are freed with the last one.
 """
 
 import contextlib
@@ -21,18 +21,18 @@ from computeapi.backends.whole_files import write
 
 MARK = 'mark'
 FORMATS = {'raw', 'qcow2'}
-"""Of disks here. Others could say themselves what else is to be opened."""
+"""The formats of disks here. Other formats could refer to further files."""
 
 
 def mark(folder: GuestFolder) -> str:
-    """A word that stands in the folder of the guest: who reads it there has the same folder."""
+    """A random mark in the guest's folder: a host that reads the same mark has the same folder."""
     if not (folder / MARK).exists():
         write(folder / MARK, secrets.token_hex(16).encode())
     return (folder / MARK).read_text()
 
 
 def seen(host: HostFolder, source: str | None, server_id: str, machine: Mapping[str, Any]) -> GuestFolder | None:
-    """The folder of a guest of another host, which described it, if files there can have a name here, too."""
+    """The folder of a guest that another host described, if its files can be linked here."""
     if source is None or Path(source).name != source:
         return None
     folder = HostFolder(host.path.parent / source).of(server_id)
@@ -44,7 +44,7 @@ def seen(host: HostFolder, source: str | None, server_id: str, machine: Mapping[
 
 
 def can_link(host: HostFolder, path: Path) -> bool:
-    """Whether a file of another host can have a name here."""
+    """Whether a file of another host can be linked here."""
     here = host.path / f'{path.parent.name}.{MARK}'
     try:
         here.unlink(missing_ok=True)
@@ -56,8 +56,8 @@ def can_link(host: HostFolder, path: Path) -> bool:
 
 
 def left(work: GuestWork, source: str | None) -> dict[str | None, Disk]:
-    """The guest's own disks on a host that is down, as far as they are to be had, by the uuids of their devices. Where
-    it still runs there, its QEMU holds the locks of the files, and another one does not start."""
+    """The guest's own disks on a host that is down, as far as they are accessible, by the UUIDs of their devices. If
+    the guest still runs there, its QEMU locks the files, and a second one does not start."""
     if source is None or Path(source).name != source:
         return {}
     folder = HostFolder(work.host.folder.path.parent / source).of(work.server.uuid)
@@ -69,7 +69,7 @@ def left(work: GuestWork, source: str | None) -> dict[str | None, Disk]:
 
 
 def taken(work: GuestWork, disk: Disk, source: GuestFolder) -> Disk:
-    """The disk, by its name here."""
+    """The disk, linked into the folder here."""
     name = Path(disk.file['filename']).name
     images = work.host.images.folder
     if disk.backing is not None and Path(disk.backing['file']['filename']).parent != images:

@@ -1,4 +1,4 @@
-"""Images of the disks of guests, also while they run: as they are at the moment at which it begins."""
+"""Images of the disks of guests, also while they run: the state at the moment when the snapshot begins."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ FORMATS = ('raw', 'qcow2')
 
 
 def take(work: GuestWork, disk_format: str, task: int) -> Iterator[bytes]:
-    """The data of an image of its first disk; task: what tells this piece of work from those before it."""
+    """The data of an image of its first disk; task: identifies this piece of work."""
     disk = work.folder.existing().disk(disks.ROOT)
     if disk is None:
         raise HypervisorError('The server has no disk of its own.')
@@ -50,7 +50,7 @@ def copy_running(work: GuestWork, monitor: Monitor, disk: Disk, child: Child, di
     if work.folder.existing().frozen:
         thaw(work)
     if monitor.status_of(JOB) is not None and not child.part.exists():
-        # Nobody came back for what it has been copying.
+        # The job was started by a piece of work that was abandoned.
         finish(work, monitor)
     if monitor.status_of(JOB) is None:
         with frozen(work):
@@ -78,7 +78,7 @@ def begin(work: GuestWork, monitor: Monitor, disk: Disk, child: Child, disk_form
 
 
 def finish(work: GuestWork, monitor: Monitor) -> str | None:
-    """End the copying, over or not; why it failed, if it did."""
+    """End the copy job, finished or not; returns its error, if any."""
     if monitor.status_of(JOB) != 'concluded':
         monitor.execute('job-cancel', id=JOB)
         work.until(f'cancel {JOB}', lambda: monitor.status_of(JOB) == 'concluded', COPY_SECONDS)
@@ -89,7 +89,7 @@ def finish(work: GuestWork, monitor: Monitor) -> str | None:
 
 
 def once(path: Path) -> Iterator[bytes]:
-    """What is in the file, which is of no use after that."""
+    """Yields the contents of the file, then deletes it."""
     try:
         with path.open('rb') as file:
             while chunk := file.read(CHUNK):

@@ -1,4 +1,4 @@
-"""Unix sockets in the folders of guests, whose paths may be longer than the 107 bytes that an address has room for."""
+"""Unix sockets in the folders of guests, whose paths may exceed the 107 bytes of a socket address."""
 
 import os
 import socket
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def connected(path: Path, seconds: float) -> socket.socket:
-    """A connection with whoever listens at the path; OSError."""
+    """A connection to the socket at the path; OSError."""
     folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
     try:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

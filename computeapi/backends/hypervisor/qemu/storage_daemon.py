@@ -1,4 +1,4 @@
-"""qemu-storage-daemon, which lets other machines write to files of this one (NBD)."""
+"""qemu-storage-daemon, which lets other machines write to files of this one by NBD."""
 
 import socket
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from computeapi.backends.hypervisor.qemu.machine import text
 
 
 class ServedFile(NamedTuple):
-    """path: what it opens.  name: by which clients ask for it.  node, export: what its own monitor calls them."""
+    """path: of the file.  name: of the export, for clients.  node, export: their names in the daemon's own monitor."""
 
     path: Path
     name: str
@@ -21,9 +21,9 @@ class ServedFile(NamedTuple):
 def command(
     address: str, port: int, served: Iterable[ServedFile], credentials: Mapping[str, Any] | None = None
 ) -> list[str]:
-    """What serves the files there. credentials: the properties of QEMU's object; None: nothing is encrypted.
+    """The command that serves the files. credentials: the properties of a QEMU object; None: no encryption.
 
-    It locks nothing: who may write to a file is said by others, who open it as well."""
+    It takes no locks, because other processes open the files as well; access is controlled elsewhere."""
     server: dict[str, Any] = {'addr': {'type': 'inet', 'host': address, 'port': str(port)}}
     arguments = ['qemu-storage-daemon']
     if credentials is not None:

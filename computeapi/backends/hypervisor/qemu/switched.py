@@ -1,6 +1,6 @@
-"""Guests at the switch of the host that a Neutron wires, an Open vSwitch: os-vif puts ports into it.
+"""Guests on the host's Open vSwitch, which a Neutron manages: os-vif plugs the ports.
 
-Neutron's own agent, or OVN's controller, does the rest: networks, DHCP, security groups, floating IPs.
+Neutron's agent or OVN's controller does the rest: networks, DHCP, security groups, floating IPs.
 """
 
 import json
@@ -28,13 +28,13 @@ OVS = 'ovs'
 
 
 class PortBindings(Protocol):
-    """The network service, as far as hosts ask it."""
+    """The part of the network service that hosts use."""
 
     def binding(self, context: Context, port_id: str, host: str) -> PortBinding: ...
 
 
 class Switched(Taps):
-    """folder: where it is noted how each port was plugged, for Neutron may not know any more when it is to go.
+    """folder: records how each port was plugged, because Neutron may no longer know it when it is unplugged.
 
     connection: of the switch's database, e.g. tcp:127.0.0.1:6640."""
 
@@ -46,7 +46,7 @@ class Switched(Taps):
 
     def set_up(self, server_id: str, interface: Interface) -> None:
         port_id = port_of(interface)
-        # Others on the host do not wait for what the network service says of this one.
+        # Asked outside of the lock, so that other work on the host does not wait for the network service.
         binding = self.binding(port_id)
         with self.noting(port_id) as note:
             card = vif_of(port_id, interface['mac_address'], binding)
@@ -59,7 +59,7 @@ class Switched(Taps):
                 links.put_on(tap, card.bridge_name)
 
     def binding(self, port_id: str) -> PortBinding:
-        """HypervisorError for one that does not lead into a switch here."""
+        """HypervisorError if the port is not bound to a switch here."""
         try:
             found = self.service.binding(Context().elevated(), port_id, self.host)
         except Error as error:
@@ -80,22 +80,22 @@ class Switched(Taps):
             note.unlink(missing_ok=True)
 
     def refresh(self) -> None:
-        """What changes, Neutron's agent sees to."""
+        """Neutron's agent applies changes."""
 
     def guest_at(self, address: str) -> str | None:
-        """Neutron's agent answers guests."""
+        """Neutron's metadata agent answers guests."""
         return None
 
     @contextmanager
     def noting(self, port_id: str) -> Iterator[Path]:
-        """The file of the port, while nobody else changes anything about it."""
+        """The record of the port, under the lock."""
         with changing(self.folder):
             yield self.folder / f'{port_id}.json'
 
 
 def vif_of(port_id: str, mac_address: str, binding: PortBinding) -> vif.VIFBase:
-    """What os-vif plugs: into the switch itself, or into a bridge before it where Neutron filters by the rules of
-    bridges."""
+    """The VIF for os-vif: plugged into the switch directly, or into a bridge in front of it if Neutron filters with
+    iptables on bridges (hybrid plugging)."""
     details = binding.vif_details
     profile = vif.VIFPortProfileOpenVSwitch(
         interface_id=port_id, create_port=True, datapath_type=details.get('datapath_type')

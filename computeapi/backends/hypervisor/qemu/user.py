@@ -1,7 +1,8 @@
-"""The user that guests run as where the service is root, which bridges and block storage need.
+"""The user that guests run as if the service runs as root, which bridges and block storage need.
 
-QEMU opens all that a guest begins with as root, and gives up its rights before the guest runs. What comes later is
-opened for it (`Monitor.lent`), so that the files of guests are root's: who broke out of one can open none of another.
+QEMU opens a guest's initial files as root, and drops its privileges before the guest runs. Later files are opened for
+it (`Monitor.lent`), so that guests' files stay owned by root: an attacker who broke out of one guest cannot open those
+of another.
 """
 
 import os
@@ -19,7 +20,7 @@ HELP_SECONDS = 30
 
 @dataclass(frozen=True)
 class GuestUser:
-    """name: None, where guests run as the service does.  arguments: of a QEMU that gives up its rights."""
+    """name: None if guests run as the service does.  arguments: those of a QEMU that drops its privileges."""
 
     name: str | None = None
     uid: int = -1
@@ -28,7 +29,7 @@ class GuestUser:
 
     @classmethod
     def of(cls, options: cfg.ConfigOpts.GroupAttr) -> Self:
-        """As [qemu] says; cfg.ConfigFileValueError for a user that guests cannot run as."""
+        """As configured in [qemu]; cfg.ConfigFileValueError for a user that guests cannot run as."""
         name, own = options.user, os.geteuid()
         if not name:
             return cls()
@@ -39,26 +40,26 @@ class GuestUser:
         if found.pw_uid == own:
             return cls()
         if own != 0:
-            raise cfg.ConfigFileValueError(f'[qemu]user: guests run as {name} only where the service is root')
-        # It must be able to change its user once; who is not root any more can only become what he is.
+            raise cfg.ConfigFileValueError(f'[qemu]user: guests can run as {name} only if the service runs as root')
+        # The sandbox must allow QEMU to change its user once; without root it can only become the user that it is.
         sandbox = ('-sandbox', SANDBOX.format('allow'))
         return cls(name, found.pw_uid, found.pw_gid, (*sandbox, *dropping(options.binary, name)))
 
     @property
     def command(self) -> list[str]:
-        """What runs the program that is behind it as this user."""
+        """The command prefix that runs a program as this user."""
         if self.name is None:
             return []
         return ['setpriv', f'--reuid={self.uid}', f'--regid={self.gid}', '--init-groups', '--no-new-privs', '--']
 
     def give(self, path: Path) -> None:
-        """The file, to who cannot be root for a moment; nobody comes to it by its path."""
+        """Make the user the owner of a file, for processes that never run as root; they still cannot reach its path."""
         if self.name is not None:
             os.chown(path, self.uid, self.gid)
 
 
 def dropping(binary: str, name: str) -> tuple[str, str]:
-    """How this QEMU is told to become a user: -runas is on its way out since 9.1."""
+    """The arguments with which this QEMU changes its user: -runas is deprecated since 9.1."""
     said = subprocess.run([binary, '--help'], capture_output=True, text=True, timeout=HELP_SECONDS).stdout
     options = said.partition('-run-with ')[2].partition('\n-')[0]
     return ('-run-with', f'user={name}') if 'user=' in options else ('-runas', name)

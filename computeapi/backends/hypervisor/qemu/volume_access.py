@@ -1,4 +1,4 @@
-"""How a host comes to the data of volumes, which lie elsewhere or are another service's."""
+"""How a host accesses the data of volumes, which are stored elsewhere or belong to another service."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -9,51 +9,51 @@ from computeapi.backends.hypervisor.qemu.folder import GuestFolder
 from computeapi.context import Context
 
 VolumePath = Callable[[str], Path]
-"""Where the data of a volume are on this machine."""
+"""Returns the path of a volume's data on this machine."""
 
 NBD = 'nbd'
-"""How volumes of the built-in service are reached from other hosts, as a Cinder would call it."""
+"""The connection type of exported volumes of the built-in service, in the form of Cinder's driver_volume_type."""
 KEYS = 'keys.psk'
-"""The file in which QEMU looks for the key that both sides of such a connection have."""
+"""The file in which QEMU looks for the pre-shared key of such a connection."""
 
 
 def key_line(key: str) -> bytes:
-    """All of that file, for a key in hexadecimal."""
+    """The contents of that file, for a key in hexadecimal."""
     return f'qemu:{key}\n'.encode()
 
 
 class VolumeConnections(Protocol):
-    """The volume service, as far as hosts ask it."""
+    """The part of the volume service that hosts use."""
 
     def connection(self, context: Context, server_id: str, volume_id: str, host: str) -> Mapping[str, Any]: ...
 
 
 class Opening(NamedTuple):
-    """What QEMU opens, raw, as its blockdev-add takes it, and what it shows there, as object-add does."""
+    """The raw block node that QEMU opens, as for blockdev-add, and its credentials, as for object-add."""
 
     file: dict[str, Any]
     credentials: dict[str, Any] | None = None
 
 
 class VolumeAccess(Protocol):
-    """Each method may be called again after it was cut short, for a guest that has its folder. Errors: HypervisorError,
-    also for what cannot be reached."""
+    """Every method is idempotent, also after an interruption; the guest's folder must exist. Errors: HypervisorError,
+    also if something cannot be reached."""
 
     def connector(self) -> Mapping[str, Any]:
-        """What the host says about itself to block storage, beside its name."""
+        """The connector properties of the host for block storage, without its name."""
 
     def connect(self, folder: GuestFolder, volume_id: str) -> Opening:
-        """Let the host reach the volume for the guest; how its QEMU does."""
+        """Connect the host to the volume for the guest; returns how QEMU opens it."""
 
     def extend(self, folder: GuestFolder, volume_id: str) -> None:
-        """Let the host see that a connected volume is longer now."""
+        """Make the host notice that a connected volume has grown."""
 
     def disconnect(self, folder: GuestFolder, volume_id: str) -> None:
-        """The guest has no use for it any more; what is not connected is no error."""
+        """Disconnect the volume from the guest; it is no error if it is not connected."""
 
 
 class VolumeFilesHere:
-    """Those of the built-in service, as files of this machine. path_of: None where there are none."""
+    """Volumes of the built-in service, as files of this machine. path_of: None if there are none."""
 
     def __init__(self, path_of: VolumePath | None, my_ip: str):
         self.path_of, self.my_ip = path_of, my_ip
@@ -68,13 +68,13 @@ class VolumeFilesHere:
         return opened(path)
 
     def extend(self, folder: GuestFolder, volume_id: str) -> None:
-        """The file is."""
+        """Nothing to do for a file."""
 
     disconnect = extend
 
 
 def opened(path: Path) -> Opening:
-    """What a device holds is the same for all hosts that have it: none keeps pages of it."""
+    """No page cache for a block device, because other hosts may access the same one."""
     if path.is_block_device():
         return Opening({'driver': 'host_device', 'filename': str(path), 'cache': {'direct': True}})
     return Opening({'driver': 'file', 'filename': str(path)})

@@ -1,7 +1,8 @@
-"""Volumes as disks of guests, which come and go while a guest runs, or before it does."""
+"""Volumes as disks of guests, attached and detached whether the guest runs or not."""
 
 import contextlib
 import logging
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from computeapi.backends.hypervisor.qemu.guest import Disk, QemuGuest
 from computeapi.backends.hypervisor.qemu.monitor import Monitor, Refusal
 from computeapi.backends.hypervisor.qemu.plugging import devices, objects
 from computeapi.backends.hypervisor.qemu.volume_access import NBD
-from computeapi.backends.hypervisor.qemu.work import COPY_SECONDS, GuestWork, TooSlow
+from computeapi.backends.hypervisor.qemu.work import COPY_SECONDS, LOOK_SECONDS, GuestWork, TooSlow
 from computeapi.db.servers import BlockDevice
 
 LOG = logging.getLogger(__name__)
@@ -31,7 +32,7 @@ def attach(work: GuestWork, device: BlockDevice) -> None:
         if slot is None:
             raise HypervisorError('The virtual machine has no room for one more disk.')
         disk = disks.volume(device, slot)
-        # It is noted first, so that whoever is told again finds the same place.
+        # Recorded first, so that a repeated call finds the same slot.
         guest.disks.append(disk)
         work.folder.write(guest)
     work.reach(disk)
@@ -53,13 +54,13 @@ def connect(monitor: Monitor, guest: QemuGuest, disk: Disk) -> None:
 
 
 def show(monitor: Monitor, disk: Disk) -> None:
-    """Let QEMU know what it needs to open the data."""
+    """Add the credentials that QEMU needs to open the data."""
     if disk.credentials is not None and disk.credentials['id'] not in objects(monitor):
         monitor.tell('object-add', monitor.lent(disk.credentials))
 
 
 def detach(work: GuestWork, device: BlockDevice) -> None:
-    """HypervisorError when the guest does not let go of it: what it has not written yet would be lost."""
+    """HypervisorError if the guest does not release the disk: its unwritten data would be lost."""
     guest = work.folder.read()
     disk = None if guest is None else of(guest, device)
     if guest is None or disk is None:
@@ -75,7 +76,7 @@ def detach(work: GuestWork, device: BlockDevice) -> None:
 def disconnect(work: GuestWork, monitor: Monitor, guest: QemuGuest, disk: Disk) -> None:
     name = machine.device(guest, disk)['id']
     if name in devices(monitor):
-        # A guest that does not heed it may be asked again.
+        # The request is repeated with each call, in case the guest has ignored it.
         monitor.execute('device_del', id=name)
         try:
             work.until(f'detach {name}', lambda: name not in devices(monitor), work.host.options.detach_seconds)
@@ -85,8 +86,8 @@ def disconnect(work: GuestWork, monitor: Monitor, guest: QemuGuest, disk: Disk) 
 
 
 def forget(monitor: Monitor, disk: Disk) -> bool:
-    """Close the data, which the guest does not see any more; whether that was done. What served the guest may have
-    them for a moment longer than the guest itself."""
+    """Close the data of a removed device; returns whether that succeeded. QEMU's device backend may hold them for a
+    moment longer than the guest itself."""
     there = monitor.nodes()
     try:
         for name in (disk.node, *files_of(disk)):
@@ -100,12 +101,12 @@ def forget(monitor: Monitor, disk: Disk) -> bool:
 
 
 def files_of(disk: Disk) -> tuple[str, str]:
-    """What QEMU calls the file where it was opened for itself, and another one that takes its place."""
+    """The node names of the file itself, and of a second one that replaces it."""
     return f'{disk.node}-file', f'{disk.node}-again'
 
 
 def extend(work: GuestWork, device: BlockDevice) -> None:
-    """It is longer now; a guest that does not run sees that when it starts."""
+    """Pass on the new size; a guest that does not run sees it when it starts."""
     disk = of(work.folder.existing(), device)
     if disk is not None:
         work.host.volumes.extend(work.folder, disk.volume_id or '')
@@ -116,14 +117,13 @@ def extend(work: GuestWork, device: BlockDevice) -> None:
 
 
 def size_of(disk: Disk) -> int:
-    """In bytes, of a file or device."""
+    """The size of a file or device, in bytes."""
     with Path(disk.file['filename']).open('rb') as data:
         return data.seek(0, 2)
 
 
 def reopen(monitor: Monitor, disk: Disk) -> int:
-    """A connection knows the size that was when it was made, in bytes: let another one take its place, which knows
-    the size of now."""
+    """Replace an NBD connection, which keeps the size that it was opened with; returns the new size in bytes."""
     drop_unused(monitor, disk)
     name = next(name for name in files_of(disk) if name not in monitor.nodes())
     monitor.tell('blockdev-add', disk.file | {'node-name': name})
@@ -138,7 +138,7 @@ def drop_unused(monitor: Monitor, disk: Disk) -> None:
             monitor.execute('blockdev-del', node_name=name)
 
 
-# ------------------------------------------------------------------ one in place of another
+# ------------------------------------------------------------------ swapping volumes
 
 
 def swap(work: GuestWork, old: BlockDevice, new: BlockDevice) -> None:
@@ -151,8 +151,13 @@ def swap(work: GuestWork, old: BlockDevice, new: BlockDevice) -> None:
         taken = replace(disk, serial=new.volume_id, volume_id=new.volume_id, node_name=node)
         work.reach(taken)
         with work.monitor() as monitor:
-            mirror(work, monitor, disk, taken)
-            # The guest has the new one: what goes wrong with the former one takes it from nobody.
+            try:
+                mirror(work, monitor, disk, taken)
+            except HypervisorError:
+                with what_is_left_of(new):
+                    give_up(work, monitor, disk, taken)
+                raise
+            # The guest has the new volume: problems with the former one must not undo that.
             with what_is_left_of(old):
                 work.until(f'close {disk.node}', lambda: forget(monitor, disk), work.host.options.detach_seconds)
         guest.disks[guest.disks.index(disk)] = taken
@@ -163,23 +168,23 @@ def swap(work: GuestWork, old: BlockDevice, new: BlockDevice) -> None:
 
 @contextlib.contextmanager
 def what_is_left_of(device: BlockDevice) -> Iterator[None]:
-    """What the host does not let go of is for its operator."""
+    """Whatever the host cannot release is logged for the operator."""
     try:
         yield
     except HypervisorError as error:
-        LOG.warning('Volume %s is not let go of: %s', device.volume_id, error)
+        LOG.warning('Volume %s could not be released: %s', device.volume_id, error)
 
 
 def mirror(work: GuestWork, monitor: Monitor, disk: Disk, taken: Disk) -> None:
-    """Copy what is there and what is written meanwhile, until the guest has the other one."""
+    """Copy the data, including current writes, until the guest is switched to the other volume."""
     if node_of(monitor, disk) == taken.node:
         return show_all(monitor, taken)
-    job = f'swap-{disk.name}'
+    job = job_of(disk)
     if monitor.status_of(job) is None:
         forget(monitor, taken)
         show(monitor, taken)
         monitor.tell('blockdev-add', monitor.lent(taken.file) | {'node-name': files_of(taken)[0]})
-        # Both must be of one length meanwhile.
+        # Both must have the same size during the copy.
         monitor.tell('blockdev-add', node_over(taken) | {'size': length_of(monitor, disk.node)})
         monitor.execute('blockdev-mirror', job_id=job, device=disk.node, target=taken.node, sync='full')
     work.until(job, lambda: monitor.status_of(job) in (None, 'ready'), COPY_SECONDS)
@@ -187,19 +192,37 @@ def mirror(work: GuestWork, monitor: Monitor, disk: Disk, taken: Disk) -> None:
         monitor.execute('job-complete', id=job)
     work.until(f'end of {job}', lambda: monitor.status_of(job) is None, COPY_SECONDS)
     if node_of(monitor, disk) != taken.node:
-        forget(monitor, taken)
         raise HypervisorError('The volume could not be copied.')
     show_all(monitor, taken)
 
 
+def give_up(work: GuestWork, monitor: Monitor, disk: Disk, taken: Disk) -> None:
+    """Stop copying and disconnect the new volume, unless the guest uses it. It does not raise NotYet: the next call
+    would start to copy again."""
+    if node_of(monitor, disk) == taken.node:
+        return
+    if monitor.status_of(job_of(disk)) is not None:
+        monitor.execute('block-job-cancel', device=job_of(disk), force=True)
+    deadline = time.monotonic() + work.host.options.detach_seconds
+    while not forget(monitor, taken):
+        if time.monotonic() > deadline:
+            raise TooSlow()
+        time.sleep(LOOK_SECONDS)
+    work.host.volumes.disconnect(work.folder, taken.volume_id or '')
+
+
+def job_of(disk: Disk) -> str:
+    return f'swap-{disk.name}'
+
+
 def node_over(taken: Disk, file: str | None = None) -> dict[str, Any]:
-    """The arguments of blockdev-add, upon the file that was opened for itself."""
+    """The arguments of blockdev-add for the format layer above the file node."""
     [node] = machine.nodes(taken)
     return node | {'file': file or files_of(taken)[0]}
 
 
 def show_all(monitor: Monitor, taken: Disk) -> None:
-    """Let the guest see as much as the new volume has."""
+    """Make the full size of the new volume visible to the guest."""
     size = length_of(monitor, files_of(taken)[0])
     if length_of(monitor, taken.node) != size:
         monitor.tell('blockdev-reopen', {'options': [node_over(taken)]})
@@ -212,7 +235,7 @@ def length_of(monitor: Monitor, node: str) -> int:
 
 
 def node_of(monitor: Monitor, disk: Disk) -> str | None:
-    """What the guest has under the disk's name."""
+    """The name of the node that the guest's device currently uses."""
     ids = {f'disk-{disk.name}', f'/machine/peripheral/disk-{disk.name}/virtio-backend'}
     found = (each for each in monitor.execute('query-block') if each.get('qdev') in ids)
     return next((str(each['inserted']['node-name']) for each in found if 'inserted' in each), None)

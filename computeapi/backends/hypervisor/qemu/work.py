@@ -1,4 +1,4 @@
-"""What is done with one guest, while nobody else changes it."""
+"""Work on one guest, while nobody else changes it."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,9 +18,9 @@ from computeapi.backends.hypervisor.qemu.process import QMP, FolderProcess, Gues
 from computeapi.context import Context
 from computeapi.db.servers import Server
 
-# How long one waits here for what may be over soon, before one is told to come again.
+# How long a call blocks for something that may finish soon, before the caller is told to come again.
 MOMENT_SECONDS, LOOK_SECONDS, AGAIN_SECONDS = 0.5, 0.02, 1.0
-# For so long a disk may be on its way from one place to another.
+# The longest time for copying a disk.
 COPY_SECONDS = 6 * 3600
 
 
@@ -30,7 +30,7 @@ class TooSlow(HypervisorError):
 
 @dataclass
 class GuestWork:
-    """passed: how many seconds ago this work came to a step first."""
+    """passed: returns how many seconds ago this work first reached a step."""
 
     host: QemuHost
     folder: GuestFolder
@@ -47,7 +47,7 @@ class GuestWork:
 
     @property
     def waits(self) -> bool:
-        """Whether whoever asks can come again."""
+        """Whether the caller can come again."""
         return self.passed is not at_once
 
     @property
@@ -55,7 +55,7 @@ class GuestWork:
         return Context(user_id=self.server.user_id, project_id=self.server.project_id).elevated()
 
     def monitor(self) -> Monitor:
-        """HypervisorError when the guest does not run."""
+        """HypervisorError if the guest does not run."""
         if not self.process.runs:
             raise HypervisorError(f'The virtual machine of {self.server.uuid} does not run.')
         return Monitor(self.folder / QMP)
@@ -64,7 +64,7 @@ class GuestWork:
         return self.host.images.get(self.context, image_id, waits=self.waits)
 
     def named_image(self, image_id: str) -> BaseImage:
-        """One that another image names: that its owner may see it, nobody has looked at."""
+        """An image that another image refers to: nobody has checked yet that the server's owner may see it."""
         self.host.images.check_owner(self.context, image_id, self.server.project_id)
         return self.image(image_id)
 
@@ -72,7 +72,7 @@ class GuestWork:
         return self.passed(f'{step} on {self.host.name}')
 
     def until(self, step: str, is_over: Callable[[], bool], most: float) -> None:
-        """Wait for a moment; NotYet after that, and TooSlow when more than so many seconds have passed."""
+        """Block briefly, then raise NotYet; TooSlow once more than `most` seconds have passed since the step began."""
         deadline = time.monotonic() + (MOMENT_SECONDS if self.waits else most)
         while not is_over():
             if time.monotonic() > deadline:
@@ -83,12 +83,12 @@ class GuestWork:
             time.sleep(LOOK_SECONDS)
 
     def disconnect_volumes(self, guest: QemuGuest) -> None:
-        """It does not run here, and will not until it is started again."""
+        """Disconnect the volumes of a guest that does not run here, and will not until it is started again."""
         for disk in guest.volumes:
             self.host.volumes.disconnect(self.folder, disk.volume_id or '')
 
     def reach(self, disk: Disk) -> None:
-        """Let the host reach the volume that the disk is, which knows then how QEMU opens it."""
+        """Connect the host to the disk's volume, and record how QEMU opens it."""
         disk.file, disk.credentials = self.host.volumes.connect(self.folder, disk.volume_id or '')
         if disk.credentials is not None:
             folder = Path(disk.credentials['dir'])
@@ -96,7 +96,7 @@ class GuestWork:
                 self.host.user.give(path)
 
     def start(self, guest: QemuGuest, *more: str, files: Sequence[int] = ()) -> None:
-        """Start the guest with what is behind its cards and volumes; more: arguments of its QEMU."""
+        """Start the guest, after setting up its networks and volumes; more: further arguments of its QEMU."""
         networks = self.host.networks
         for card in guest.cards:
             networks.set_up(guest.server_id, card.interface)

@@ -1,4 +1,5 @@
-"""Hypervisors on other machines: an agent on each drives it, and is told over the message bus what to do.
+"""Hypervisors on other machines: an agent on each one drives it, and is called over the message bus.
 
-The Protocol is what is said over the bus (`calls`), as JSON (`codec`); `driver` says it, and computeapi.agent hears it.
+`calls` derives the messages from the Protocol, `codec` encodes them as JSON, `driver` sends them, and computeapi.agent
+receives them.
 """

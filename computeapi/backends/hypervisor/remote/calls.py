@@ -1,7 +1,7 @@
-"""What a host can be told over the bus, which the Protocol `Hypervisor` says, and what it answers.
+"""The calls of agents over the bus, derived from the Protocol `Hypervisor`, and their answers.
 
-Each call says which release of these words it was made for, and needs at least. What is added to the Protocol later is
-optional, and passed over by who does not know it; an operation that an agent does not know is not supported by it.
+Each call states the least protocol version that its receiver needs. Later additions to the Protocol are optional, and
+ignored by agents that do not know them; an operation that an agent does not know is reported as not supported.
 """
 
 import functools
@@ -17,23 +17,23 @@ from computeapi.backends.hypervisor import Capability, Host, Hypervisor, Hypervi
 from computeapi.backends.hypervisor.remote.codec import Codec, codec
 
 VERSION = (1, 0)
-"""Of these words. The first number: those who differ in it do not understand each other."""
+"""The version of the protocol. Peers with different major versions do not understand each other."""
 FIRST = (VERSION[0], 0)
-"""What every agent knows: a call needs more only where it says what must not be passed over."""
+"""The version that every agent supports: a call needs a higher one only if an addition must not be ignored."""
 CONTROL = 'control'
-"""The topic on which workers hear agents."""
+"""The topic on which workers receive messages of agents."""
 CHUNK_BYTES = 512 * 1024
-"""Of an image, in one answer."""
+"""The size of a piece of an image, in one answer."""
 
 
 def topic_of(host: str) -> str:
-    """On which the agent of a host is told."""
+    """The topic of a host's agent."""
     return f'agent-{host}'
 
 
 @dataclass(frozen=True)
 class Signature:
-    """A method of the Protocol: its parameters, of these types and with these defaults, and what it returns."""
+    """A method of the Protocol: its parameters with their types and defaults, and its return type."""
 
     name: str
     parameters: Mapping[str, Codec]
@@ -42,12 +42,12 @@ class Signature:
     bound: inspect.Signature
 
     def write(self, arguments: tuple[Any, ...], facts: Mapping[str, Any]) -> dict[str, Any]:
-        """Arguments as JSON; TypeError for those that the method does not take."""
+        """The arguments as JSON; TypeError for arguments that the method does not accept."""
         given = self.bound.bind(None, *arguments, **facts).arguments
         return {name: self.parameters[name].write(given[name]) for name in self.parameters if name in given}
 
     def read(self, found: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments in JSON, without those that are not known here; TypeError, ValueError, KeyError."""
+        """The arguments from JSON, without unknown ones; TypeError, ValueError, KeyError."""
         known = {name: each.read(found[name]) for name, each in self.parameters.items() if name in found}
         missing = {name: each.empty() for name, each in self.parameters.items() if name not in found}
         return {**missing, **self.defaults, **known}
@@ -55,7 +55,7 @@ class Signature:
 
 @functools.cache
 def signature(name: str) -> Signature:
-    """Of that method; KeyError if the Protocol has none of the name, or none that can be told over a bus."""
+    """The signature of that method; KeyError if there is none, or it cannot be called over the bus."""
     if name not in TOLD:
         raise KeyError(name)
     method = getattr(Hypervisor, name)
@@ -72,24 +72,24 @@ def signature(name: str) -> Signature:
 
 
 OPERATIONS = frozenset(name for name in vars(Operations) if not name.startswith('_'))
-"""What changes a server: one thing after the other is done with each."""
+"""The calls that change a server: they are carried out one at a time for each server."""
 QUESTIONS = frozenset(('power_state', 'bus_addresses', 'diagnostics', 'console_output', 'console', 'machines'))
-"""What is answered at once."""
+"""The calls that are answered immediately."""
 TOLD = OPERATIONS | QUESTIONS
 AT_THE_OTHER = frozenset({'prepare_migration', 'prepare_live_migration', 'sees_disks'})
-"""What the host is told that a server is to come to; all else, the one that it is on."""
+"""The calls to the destination host of a server; all others go to the host that it is on."""
 HARMLESS = frozenset({'check_live_migration', 'describe', 'snapshot'})
-"""What changes nothing of the machine: what was done before is done still."""
+"""The calls that change nothing about the machine: the results of earlier work stay valid."""
 REPEATABLE = AT_THE_OTHER | HARMLESS
-"""What is done each time that it is told: what was answered before may not be so any more."""
+"""The calls that are carried out each time: an earlier answer may be outdated."""
 
 
 class AnswerKind(Enum):
-    """How it went."""
+    """The outcome of a call."""
 
     DONE = 'done'
     NOT_YET = 'not yet'
-    # The agent is at it; the same call hears later how it went.
+    # The agent is working on it; the same call is answered with the outcome later.
     UNDER_WAY = 'under way'
     OUTDATED = 'outdated'
     FAILED = 'failed'
@@ -97,9 +97,9 @@ class AnswerKind(Enum):
 
 
 class AgentAnswer(NamedTuple):
-    """value: what the method returned, as JSON.  text: of an error.  seconds: when to come again.
+    """value: what the method returned, as JSON.  text: of an error.  seconds: when to call again.
 
-    unfit: whether what failed would do so on any host.
+    unfit: whether the operation would fail on any host.
     """
 
     kind: AnswerKind
@@ -111,10 +111,10 @@ class AgentAnswer(NamedTuple):
 
 @dataclass(frozen=True)
 class WorkClaim:
-    """On whose behalf a host is told.
+    """On whose behalf a call is made.
 
-    token, task: as `Hypervisor.during` says; 0: nobody's.  work: tells this piece of work from all others, and stays
-    when it is told again.  waits: whether it can come again later.
+    token, task: as for `Hypervisor.during`; 0: none.  work: identifies this piece of work, also when it is called
+    again.  waits: whether the caller can call again later.
     """
 
     token: int = 0
@@ -125,7 +125,7 @@ class WorkClaim:
 
 @dataclass(frozen=True)
 class Call:
-    """One call. host: who is meant.  needs: the least version of these words that means what was meant."""
+    """One call. host: the addressee.  needs: the least version that understands it as it is meant."""
 
     host: str
     operation: str
@@ -135,8 +135,8 @@ class Call:
     patience: float = 0.0
 
     def identity(self) -> str:
-        """The same for what is told again. How the server is meanwhile makes no difference, nor what is written anew
-        for its guest each time."""
+        """The same for a repeated call: ignores the server's current state, and the config drive, which is written anew
+        each time."""
         own = {name: value for name, value in self.arguments.items() if name not in ('server', 'config_drive')}
         told = json.dumps([self.claim.work, self.operation, own], sort_keys=True)
         return hashlib.sha256(told.encode()).hexdigest()
@@ -144,9 +144,9 @@ class Call:
 
 @dataclass(frozen=True)
 class Report:
-    """What an agent says of itself. id: of its process.  connector: as `Hypervisor.connector` says.
+    """The report of an agent about itself. id: of its process.  connector: as from `Hypervisor.connector`.
 
-    arriving: whether it has just begun.  machines: the servers whose virtual machines it found, when it is arriving.
+    arriving: whether it has just started.  machines: the servers whose virtual machines it found, while it is arriving.
     """
 
     host: Host
@@ -163,11 +163,11 @@ class Report:
 
 @dataclass(frozen=True)
 class Expectation:
-    """What an agent hears in return, when it is arriving.
+    """The answer to the report of an agent that is arriving.
 
-    servers: those that should be on its host.  moving: those of its machines that may be there, too.
-    leaving: those that are being removed: until they are gone the agent is arriving, and says what is there.
-    refused: why the report was not believed, if it was not.
+    servers: those that should be on its host.  moving: those of its machines that may be there as well.
+    leaving: those that are being deleted: until they are gone the agent keeps arriving, and reports what is there.
+    refused: why the report was rejected, if it was.
     """
 
     servers: list[str] = field(default_factory=list)
@@ -181,7 +181,7 @@ PIECE, REPORT, EXPECTATION = codec(bytes), codec(Report), codec(Expectation)
 
 
 def chunks(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """The same data in pieces of CHUNK_BYTES, but for the last one."""
+    """The same data in pieces of CHUNK_BYTES; the last one may be shorter."""
     kept = bytearray()
     for block in blocks:
         kept += block
@@ -193,6 +193,6 @@ def chunks(blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 class HostAway(HypervisorError):
-    """Nobody answers for a host, and who asked cannot wait."""
+    """The host does not answer, and the caller cannot wait."""
 
     text = 'Host {host} does not respond.'

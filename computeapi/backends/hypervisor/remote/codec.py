@@ -1,8 +1,7 @@
 """Values of known types as JSON, and back.
 
-A record becomes an object with its fields. Who reads knows the types, and takes nothing else for them: what it does not
-know is passed over, and what it knows but was not told is None or empty, so that releases that differ understand each
-other.
+A record becomes an object with its fields. The reader knows the expected types, and accepts nothing else: unknown
+fields are ignored, and missing ones become None or empty, so that different releases understand each other.
 """
 
 import base64
@@ -17,13 +16,13 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 Convert = Callable[[Any], Any]
 UNREADABLE = (AttributeError, KeyError, TypeError, ValueError)
-"""What reading raises that makes no sense."""
+"""The exceptions that reading invalid data raises."""
 
 
 class Codec(typing.NamedTuple):
-    """How values of a type are written and read; UNREADABLE for what is not of it.
+    """Writes and reads values of a type; UNREADABLE for anything else.
 
-    empty: makes one for who was not told any.
+    empty: makes the value for a missing one.
     """
 
     write: Convert
@@ -33,7 +32,7 @@ class Codec(typing.NamedTuple):
 
 @functools.cache
 def codec(kind: Any) -> Codec:
-    """Of a type as annotations say it; TypeError for one that cannot be written."""
+    """The codec of a type annotation; TypeError for types that cannot be encoded."""
     if isinstance(kind, type) and kind in LEAVES:
         return LEAVES[kind]
     if isinstance(kind, type) and issubclass(kind, Enum):
@@ -62,12 +61,12 @@ def codec(kind: Any) -> Codec:
 
 
 def _unsaid() -> Any:
-    """No member of an Enum stands for all."""
+    """An Enum has no member that could stand for a missing value."""
     raise ValueError('nothing is said where it must be one of several')
 
 
 def _record(kind: Any) -> Codec:
-    """Of a dataclass or a NamedTuple. It is looked into when it is used first, for it may hold others of its kind."""
+    """The codec of a dataclass or a NamedTuple. Its fields are inspected on first use, because it may be recursive."""
 
     @functools.cache
     def fields() -> dict[str, Codec]:
@@ -88,7 +87,7 @@ def _record(kind: Any) -> Codec:
 
 
 def _unless_none(convert: Convert, value: Any) -> Any:
-    """What nobody knows of a record is None, whatever is said of it where it is known."""
+    """A field of a record may be None, whatever its annotation says."""
     return None if value is None else convert(value)
 
 
@@ -112,7 +111,7 @@ def _tuple(*parts: Codec) -> Codec:
 
 
 def _several(collection: Callable[[Iterable[Any]], Collection[Any]], kind: Any) -> Codec:
-    """Of many alike. Members of an Enum that the reader does not know are left out."""
+    """The codec of a collection. Members of an Enum that the reader does not know are left out."""
     one = codec(kind)
     known = kind.__members__ if isinstance(kind, type) and issubclass(kind, Enum) else None
     return Codec(

@@ -1,4 +1,4 @@
-"""How a proxy gets to a console on another machine: through the gate of the agent there, with a word that opens it."""
+"""Connects a proxy to a console on another machine: through the gateway of the agent there, with a secret word."""
 
 import socket
 
@@ -7,14 +7,14 @@ from computeapi.errors import Error, NotSupported
 
 CONNECT_SECONDS = 5.0
 PROTOCOLS = frozenset({'vnc', 'serial', 'spice'})
-"""What a proxy of this service speaks; clients connect to the others themselves."""
+"""The protocols that this service's proxies speak; for others, clients connect to the console themselves."""
 END = b'\n'
-"""Of the word."""
+"""Ends the word."""
 OPEN, CLOSED, UNKNOWN = b'+', b'-', b'?'
-"""What the gate answers."""
+"""The answers of the gateway."""
 
 SILENT_SECONDS, PROBE_SECONDS, PROBES = 60, 10, 6
-"""After how long one asks whether the other machine is still there, how often, and how many questions it may miss."""
+"""TCP keepalive: seconds of silence before the first probe, seconds between probes, and unanswered probes allowed."""
 
 
 def connect(console: Console, protocol: str) -> socket.socket:
@@ -44,8 +44,7 @@ def connect(console: Console, protocol: str) -> socket.socket:
 
 
 def keep_alive(connection: socket.socket) -> None:
-    """Let it break when the other machine is gone, which says nothing any more: not all consoles do while nobody
-    types."""
+    """Detect that the other machine has vanished: not every console sends data while nobody types."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, SILENT_SECONDS)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, PROBE_SECONDS)

@@ -1,7 +1,7 @@
-"""Tells the agents of hosts what to do, over the bus.
+"""Calls the agents of hosts over the bus.
 
-What cannot be done now is done later: whoever can wait hears NotYet when a host does not answer, and its agent answers
-what is told again with what became of it. Whoever cannot wait hears that the host does not respond.
+If a host does not answer, a caller that can wait gets NotYet and repeats the call, which the agent then answers with
+the outcome. A caller that cannot wait gets an error that the host does not respond.
 """
 
 import copy
@@ -54,25 +54,25 @@ from computeapi.errors import Error, NotSupported
 from computeapi.states import TaskState
 
 LOG = logging.getLogger(__name__)
-# How long an agent is waited for that is at it; what takes longer is asked for again.
+# How long a call waits for an agent that is working on it; what takes longer is asked for again.
 PATIENCE_SECONDS = 3.0
-# An agent that has not answered then is not there, or is not well. The broker keeps what it is told for no longer.
+# An agent that has not answered by then is down or unhealthy. The broker does not keep the message for longer.
 ANSWER_SECONDS = 20.0
 AGAIN_SECONDS = 1.0
-# No host is waited for longer than that before it is told again.
+# The longest delay that an agent can ask for before the next call.
 LONGEST_WAIT_SECONDS = 3600.0
-# For so long a host is left alone that did not answer.
+# How long a host that did not answer is left alone.
 SILENCE_SECONDS = 5.0
 
 
 class Silences:
-    """The hosts that did not answer lately: one call at a time finds out whether they do again."""
+    """The hosts that did not answer recently: one call at a time tests whether a host answers again."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
         self.clock, self.until, self.lock = clock, dict[str, float](), threading.Lock()
 
     def check(self, host: str) -> None:
-        """Unanswered for one that is left alone."""
+        """Unanswered for a host that is left alone."""
         with self.lock:
             until = self.until.get(host)
             if until is None:
@@ -91,10 +91,10 @@ class Silences:
 
 
 class RemoteHypervisor:
-    """Each call goes to the agent of the server's host.
+    """A driver that sends each call to the agent of the server's host.
 
-    down_after: seconds without a sign of life after which a host is down.  longest: seconds for which whoever cannot
-    wait does.
+    down_after: seconds without a heartbeat after which a host is down.  longest: the longest time, in seconds, that a
+    call blocks for a caller that cannot wait.
     """
 
     def __init__(
@@ -120,18 +120,18 @@ class RemoteHypervisor:
         return driver
 
     def capabilities_of(self, host: str | None) -> frozenset[Capability]:
-        """As its agent said last; whatever there is, where none has been."""
+        """As its agent last reported; all capabilities if there has been no agent."""
         agent = None if host is None else self.store.ask(agents.get, host)
         known = Capability.__members__
         return frozenset(known[name] for name in known if agent is None or name in agent.capabilities)
 
     def hosts(self) -> Sequence[Host]:
-        """As their agents said last; those that are down are off."""
+        """As their agents last reported; hosts that are down count as off."""
         nodes = self.store.ask(hypervisors.select)
         return [_host(node, on=self._is_up(node.service)) for node in nodes]
 
     def upkeep(self) -> None:
-        """Their agents see to it."""
+        """The agents maintain their hosts."""
 
     def _is_up(self, service: services.ComputeService) -> bool:
         seen = service.seen_at
@@ -142,22 +142,22 @@ class RemoteHypervisor:
         return service is None or not self._is_up(service)
 
     def guest_at(self, address: str) -> str | None:
-        """What their guests ask hosts, their agents hear."""
+        """Guests contact their hosts' agents."""
         return None
 
     def machines(self) -> Iterable[tuple[str, str]]:
-        """Those on hosts that answer, each of which speaks for itself."""
+        """The machines on the hosts that answer; each host is believed about itself only."""
         for host in self.hosts():
             if host.on:
                 try:
                     found = self._ask(host.name, 'machines')
                 except Error as error:
-                    LOG.warning('Host %s does not say what machines it has: %s', host.name, error)
+                    LOG.warning('Host %s does not report its virtual machines: %s', host.name, error)
                     continue
                 yield from ((server_id, there) for server_id, there in found if there == host.name)
 
     def connector(self, host: str) -> Mapping[str, Any]:
-        """As its agent said last: volumes are let go also where nobody answers."""
+        """As its agent last reported, so that volumes can also be detached while the host is down."""
         agent = self.store.ask(agents.get, host)
         if agent is None:
             raise HostAway(host=host)
@@ -173,13 +173,13 @@ class RemoteHypervisor:
         return consoles.connect(console, protocol)
 
     def destroy(self, server: Server) -> None:
-        """Nobody waits with it for a host that is down: HostDown."""
+        """HostDown instead of waiting if the host is down."""
         if self._is_down(server.host):
             raise HostDown(host=server.host)
         self._tell(server.host or '', 'destroy', server)
 
     def snapshot(self, server: Server, disk_format: str) -> Iterator[bytes]:
-        """In pieces, each of which is asked for: the agent need not know where images are, nor as whom."""
+        """The image in pieces that are fetched one by one, so that the agent needs no access to the image service."""
         host = server.host or ''
         stream = self._tell(host, 'snapshot', server, disk_format)
         return self._pieces(host, stream)
@@ -204,7 +204,7 @@ class RemoteHypervisor:
             host = given['host'] if name in AT_THE_OTHER else server.host
             if host is None:
                 raise HypervisorError(f'Server {server.uuid} is on no host.')
-            # What else was to be done with a server that is to go keeps it until the host is back.
+            # While a server that is being deleted is on a host that is down, its other cleanup must wait for the host.
             if server.task_state == TaskState.DELETING and self._is_down(host):
                 raise HostAway(host=host)
             do = self._tell if name in OPERATIONS else self._ask
@@ -230,7 +230,7 @@ class RemoteHypervisor:
         return value if operation == 'snapshot' else understood(host, words.returns, value)
 
     def _persistently(self, host: str, operation: str, ask: Callable[[], AgentAnswer]) -> AgentAnswer:
-        """Ask until there is an answer; NotYet when whoever asks can come again, HostAway when it took too long."""
+        """Ask until there is an answer; NotYet if the caller can call again, HostAway if it takes too long."""
         deadline = time.monotonic() + self.longest
         while True:
             try:
@@ -245,7 +245,7 @@ class RemoteHypervisor:
             except Unanswered as error:
                 answered, wait, why = False, SILENCE_SECONDS, str(error)
             if self.claim.waits:
-                # Its time begins here, if it has not: work that waits for a host does not do so for ever.
+                # Records when the wait began, so that work does not wait for a host forever.
                 self.passed(f'{operation} on {host}')
                 raise NotYet(wait)
             if not answered or time.monotonic() > deadline:
@@ -261,23 +261,23 @@ class RemoteHypervisor:
             self.silences.begin(host)
             raise
         except Unheard as error:
-            LOG.error('The agent of host %s went wrong: %s', host, error)
+            LOG.error('The agent of host %s failed unexpectedly: %s', host, error)
             return AgentAnswer(AnswerKind.FAILED, text=f'The agent of host {host} went wrong.')
         self.silences.end(host)
         return cast(AgentAnswer, understood(host, ANSWER, found))
 
 
 def understood(host: str, words: Codec, found: Any) -> Any:
-    """What an agent said; HypervisorError for what makes no sense."""
+    """Decodes an agent's answer; HypervisorError if it is invalid."""
     try:
         return words.read(found)
     except UNREADABLE as error:
-        LOG.error('The agent of host %s says what makes no sense: %s', host, error)
+        LOG.error('The agent of host %s sent an invalid answer: %s', host, error)
         raise HypervisorError(f'What host {host} answers makes no sense.') from None
 
 
 def result_of(answer: AgentAnswer) -> Any:
-    """What was returned, or what was raised at the host."""
+    """Returns the result at the host, or raises the error that occurred there."""
     if answer.kind is AnswerKind.DONE:
         return answer.value
     if answer.kind is AnswerKind.NOT_YET:

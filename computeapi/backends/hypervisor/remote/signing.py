@@ -1,7 +1,7 @@
-"""What is said over the bus between the control plane and the agent of a host is signed with a key of that host alone.
+"""Signs messages between the control plane and the agent of a host with a key that belongs to that host alone.
 
-So who has taken over a host, and can send what he likes to anybody's queue, speaks for no other one. Without keys
-whoever is let in by the broker is believed.
+An attacker who controls a host, and can send anything to any queue, therefore cannot speak for another host. Without
+keys, everybody whom the broker admits is trusted.
 """
 
 import hashlib
@@ -14,25 +14,25 @@ from typing import Any
 from oslo_config import cfg
 
 SHORTEST_SECRET = 32
-# How much the clocks of two machines may differ, and what is said may have been on its way.
+# The largest sum of clock difference and transport time between two machines.
 MOST_SECONDS = 60
 
 
 def key_of(secret: str, host: str) -> str:
-    """The key of a host's agent. It tells nothing of the secret, nor of another host's."""
+    """The key of a host's agent, which reveals neither the secret nor another host's key."""
     return hmac.new(secret.encode(), f'agent {host}'.encode(), hashlib.sha256).hexdigest()
 
 
 def secret_of(conf: cfg.ConfigOpts) -> str | None:
-    """Of the control plane; cfg.ConfigFileValueError for one that could be guessed."""
+    """The control plane's secret; cfg.ConfigFileValueError if it is too short to be safe."""
     secret: str | None = conf.agent.secret
     if secret is not None and len(secret) < SHORTEST_SECRET:
-        raise cfg.ConfigFileValueError(f'[agent]secret has less than {SHORTEST_SECRET} characters')
+        raise cfg.ConfigFileValueError(f'[agent]secret has fewer than {SHORTEST_SECRET} characters')
     return secret
 
 
 def sign(key: str | None, method: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call on the bus with a signature, if there is a key."""
+    """The arguments of a call on the bus, with a signature if there is a key."""
     if key is None:
         return {**arguments}
     moment = int(time.time())
@@ -40,7 +40,7 @@ def sign(key: str | None, method: str, arguments: Mapping[str, Any]) -> dict[str
 
 
 def is_signed(key: str | None, method: str, arguments: Mapping[str, Any]) -> bool:
-    """Whether whoever has the key has just said this; true of everything where there is none."""
+    """Whether the message was signed with the key just now; always true without a key."""
     if key is None:
         return True
     signed, said = arguments.get('signed'), {name: arguments[name] for name in arguments if name != 'signed'}

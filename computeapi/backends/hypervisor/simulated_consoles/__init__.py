@@ -1,1 +1,1 @@
-"""Consoles of virtual machines that nobody runs: what they wrote to their log, and a prompt that takes keys."""
+"""Consoles of simulated virtual machines: they show the console log, and a prompt that accepts keys."""

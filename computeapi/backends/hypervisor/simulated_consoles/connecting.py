@@ -1,4 +1,4 @@
-"""Connections to consoles: one end of a pair of sockets each; a thread of this process speaks at the other end."""
+"""Connections to consoles: one end of a socket pair each; a thread of this process serves the other end."""
 
 import socket
 import threading
@@ -28,10 +28,10 @@ def connect(machines: SimulatedMachines, server: Server, protocol: str) -> socke
 
 
 def _speak(speak: Speak, connection: socket.socket, terminal: Terminal) -> None:
-    """Until either side has had enough."""
+    """Serves the connection until either side ends it."""
     with connection:
         try:
             speak(connection, terminal)
         except (OSError, EOFError, HypervisorError, DatabaseTrouble):
-            # Whoever is at the other end sees that the connection ends.
+            # The client notices that the connection ends.
             pass

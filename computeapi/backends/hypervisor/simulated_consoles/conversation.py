@@ -1,4 +1,4 @@
-"""What clients of a protocol with messages of known lengths say, piece by piece."""
+"""Parses the messages of clients, in protocols in which the lengths of messages are known."""
 
 import socket
 from collections.abc import Callable, Generator
@@ -6,15 +6,15 @@ from collections.abc import Callable, Generator
 from computeapi.backends.hypervisor.simulated_consoles.terminal import Terminal, received
 
 Parsing = Generator[int, bytes, None]
-"""Asks for so many bytes, and is given them."""
+"""A generator that yields the number of bytes that it needs, and is sent them."""
 
 
 class Unspeakable(EOFError):
-    """The client says what a client of the protocol does not say."""
+    """The client violated the protocol."""
 
 
 def converse(connection: socket.socket, terminal: Terminal, parsing: Parsing, update: Callable[[], None]) -> None:
-    """Until either side has had enough. update: called when something may be new on the terminal."""
+    """Runs until either side ends the connection. update: called when the terminal may have changed."""
     buffer, wanted = bytearray(), next(parsing)
     for data in received(connection, terminal):
         buffer += data

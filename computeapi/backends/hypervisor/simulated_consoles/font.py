@@ -1,11 +1,11 @@
-"""Letters of five by nine dots, drawn here, in the order of ASCII from the space on."""
+"""A bitmap font of five by nine dots, drawn below in the order of ASCII, starting with the space."""
 
 from collections.abc import Mapping
 
 WIDTH, HEIGHT = 5, 9
 FIRST = ' '
 CURSOR, UNKNOWN = '\u2588', '\ufffd'
-"""A block where the next character goes, and what stands for a character that has no letter here."""
+"""The block at the cursor, and the replacement for characters that the font lacks."""
 
 DRAWN = """
 ..... ..#.. .#.#. .#.#. ..#.. ##... .##.. ..#.. ...#. .#... ..... ..... ..... ..... ..... ....# .###. ..#.. .###.

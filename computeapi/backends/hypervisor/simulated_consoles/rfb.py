@@ -1,4 +1,4 @@
-"""A VNC console: a server of RFB 3.8 (RFC 6143) that shows a terminal, in raw pixels, and takes keys."""
+"""A VNC console: a server of RFB 3.8 (RFC 6143) that shows a terminal as raw pixels and accepts keys."""
 
 import socket
 import struct
@@ -28,23 +28,23 @@ KEYS = {0xFF08: '\b', 0xFF0D: '\r', 0xFF8D: '\r', 0xFFFF: '\b'}
 
 
 def speak(connection: socket.socket, terminal: Terminal) -> None:
-    """Greet the client, then show it the screen each time it asks for what is new there."""
+    """Greet the client, then answer its update requests with the rows that have changed."""
     session = Session(connection.sendall, terminal)
     converse(connection, terminal, session.conversation(), session.update)
 
 
 class Session:
-    """What one client has seen, and how it wants to see more."""
+    """The state of one client: what it has been shown, and in which pixel format."""
 
     def __init__(self, send: Callable[[bytes], None], terminal: Terminal):
         self.send, self.terminal = send, terminal
         self.painter = Painter(USUAL)
-        # The rows that the client has, None for those that it lacks; and whether it waits for what is new.
+        # The rows that the client has, None for those that it lacks; `waits`: it has requested an update.
         self.shown: list[str | None] = []
         self.waits = self.control = False
 
     def conversation(self) -> Parsing:
-        """All that the client says."""
+        """Parses everything that the client sends."""
         self.send(VERSION)
         if (yield len(VERSION)) != VERSION:
             raise Unspeakable
@@ -52,7 +52,7 @@ class Session:
         if (yield 1) != bytes([NO_SECURITY]):
             raise Unspeakable
         self.send(struct.pack('>I', ACCEPTED))
-        # Whether the client shares the screen: everybody does.
+        # The shared flag, which is ignored: everybody shares the screen.
         yield 1
         name = self.terminal.server.name.encode()
         self.send(struct.pack('>HH', PIXEL_WIDTH, PIXEL_HEIGHT) + USUAL.packed() + struct.pack('>I', len(name)) + name)
@@ -62,7 +62,7 @@ class Session:
                 raise Unspeakable
             yield from MESSAGES[kind](self)
 
-    # ------------------------------------------------------------------ what clients say
+    # ------------------------------------------------------------------ messages of clients
 
     def set_pixel_format(self) -> Parsing:
         pixels = PixelFormat.unpacked((yield 19)[3:])
@@ -71,7 +71,7 @@ class Session:
         self.painter = Painter(pixels)
 
     def set_encodings(self) -> Parsing:
-        """Raw pixels may be sent to any client."""
+        """Ignored: raw pixels may be sent to any client."""
         [count] = struct.unpack('>xH', (yield 3))
         yield 4 * count
 
@@ -92,16 +92,16 @@ class Session:
         yield 5
 
     def paste(self) -> Parsing:
-        """Text that somebody copied elsewhere is not for the keyboard."""
+        """Clipboard text of the client is ignored."""
         [length] = struct.unpack('>3xI', (yield 7))
         if length > MOST_PASTED:
             raise Unspeakable
         yield length
 
-    # ------------------------------------------------------------------ what they are shown
+    # ------------------------------------------------------------------ updates
 
     def update(self) -> None:
-        """Send the rows that changed, if the client waits for them."""
+        """Send the rows that have changed, if the client has requested an update."""
         if not self.waits:
             return
         rows = rows_of(self.terminal.log, self.terminal.prompt)
@@ -125,11 +125,11 @@ MESSAGES: dict[int, Callable[[Session], Parsing]] = {
     5: Session.move_pointer,
     6: Session.paste,
 }
-"""By the number that a message begins with."""
+"""By message type."""
 
 
 def character_of(keysym: int, control: bool) -> str:
-    """What a key types; '' for one that types nothing."""
+    """The character of a key; '' if it has none."""
     if keysym in KEYS:
         return KEYS[keysym]
     if keysym >= UNICODE:

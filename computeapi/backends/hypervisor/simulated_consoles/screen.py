@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 from computeapi.backends.hypervisor.simulated_consoles.font import CURSOR, HEIGHT, UNKNOWN, WIDTH, letters
 
 COLUMNS, ROWS = 80, 24
-# A dot of a letter is that many pixels wide and high; around the letter there is a margin.
+# The size of a font dot in pixels, and the margin around each character.
 SCALE, MARGIN = 2, 1
 CELL_WIDTH, CELL_HEIGHT = WIDTH * SCALE + 2 * MARGIN, HEIGHT * SCALE + 2 * MARGIN
 PIXEL_WIDTH, PIXEL_HEIGHT = COLUMNS * CELL_WIDTH, ROWS * CELL_HEIGHT
@@ -17,7 +17,7 @@ LETTERS = letters()
 
 
 def rows_of(log: str, prompt: str) -> list[str]:
-    """What the screen shows of a log with a prompt below it: as much as fits, long lines folded."""
+    """The rows on the screen for a log with a prompt below it: as much as fits, with long lines wrapped."""
     lines = [*log[-COLUMNS * ROWS :].splitlines(), prompt + CURSOR]
     folded = [line[at : at + COLUMNS] for line in lines for at in range(0, max(len(line), 1), COLUMNS)]
     shown = folded[-ROWS:]
@@ -25,7 +25,7 @@ def rows_of(log: str, prompt: str) -> list[str]:
 
 
 class PixelFormat(NamedTuple):
-    """How a client wants a pixel: the bits of it, and where in them the colours are."""
+    """A client's pixel format: the number of bits, and the positions of the colours in them."""
 
     bits: int
     depth: int
@@ -58,12 +58,12 @@ DEPTHS = {8, 16, 32}
 
 
 class Painter:
-    """Makes pixels of characters, in one format."""
+    """Renders characters as pixels, in one format."""
 
     def __init__(self, pixels: PixelFormat):
         ink, paper = pixels.pixel(INK), pixels.pixel(PAPER)
         self.dots, self.margin = {'#': ink * SCALE, '.': paper * SCALE}, paper * MARGIN
-        # By character, each of its lines of pixels.
+        # By character, its lines of pixels.
         self.lines = {character: self.lines_of(rows) for character, rows in LETTERS.items()}
 
     def lines_of(self, rows: Iterable[str]) -> list[bytes]:

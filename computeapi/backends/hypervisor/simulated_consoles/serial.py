@@ -1,4 +1,4 @@
-"""A serial console: text both ways, as a terminal shows it and sends it."""
+"""A serial console: text in both directions, as terminals send and display it."""
 
 import codecs
 import re
@@ -8,12 +8,12 @@ from computeapi.backends.hypervisor.simulated_consoles.terminal import Terminal,
 
 ERASE_LINE = '\r\x1b[K'
 ESCAPE_SEQUENCE = re.compile(r'\x1b(?:[\[O][0-?]*[ -/]*[@-~]|[^\[O])')
-# How much of what was shown last is looked for where the beginning of a log has been cut off.
+# How much of the text shown last is searched for in a log whose beginning was cut off.
 MOST_OVERLAP = 1000
 
 
 def speak(connection: socket.socket, terminal: Terminal) -> None:
-    """Show the log and the prompt; what is typed is echoed."""
+    """Show the log and the prompt; typed characters are echoed."""
     keys, paper = Keys(), Paper()
     connection.sendall(paper.changes(terminal).encode())
     for data in received(connection, terminal):
@@ -23,7 +23,7 @@ def speak(connection: socket.socket, terminal: Terminal) -> None:
 
 
 class Keys:
-    """What a terminal sends, as characters: arrows and the like, which are several, are left out."""
+    """Decodes a terminal's input into characters; escape sequences, e.g. of arrow keys, are dropped."""
 
     def __init__(self) -> None:
         self.decoder = codecs.getincrementaldecoder('utf-8')('replace')
@@ -32,19 +32,19 @@ class Keys:
     def typed(self, data: bytes) -> str:
         text = ESCAPE_SEQUENCE.sub('', self.pending + self.decoder.decode(data).replace('\r\n', '\r'))
         begun = text.find('\x1b')
-        # A sequence whose rest is still to come; what is too long for one is none.
+        # An incomplete sequence is kept until the rest arrives; more than 16 characters cannot be one.
         self.pending = text[begun:][:16] if begun >= 0 else ''
         return text if begun < 0 else text[:begun]
 
 
 class Paper:
-    """What a terminal shows already."""
+    """What a terminal already shows."""
 
     def __init__(self) -> None:
         self.log, self.prompt = '', ''
 
     def changes(self, terminal: Terminal) -> str:
-        """What to send so that it shows what is new."""
+        """The output that updates the terminal to the current state."""
         log, prompt = terminal.log, terminal.prompt
         if log != self.log:
             text = ERASE_LINE + beyond(self.log, log).replace('\n', '\r\n') + prompt
@@ -57,7 +57,7 @@ class Paper:
 
 
 def beyond(shown: str, log: str) -> str:
-    """What a log has that had been shown so far; its beginning may be cut off since."""
+    """The part of a log that has not been shown yet; its beginning may have been cut off since."""
     if log.startswith(shown):
         return log[len(shown) :]
     end = shown[-MOST_OVERLAP:]

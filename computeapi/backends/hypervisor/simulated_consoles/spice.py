@@ -1,4 +1,4 @@
-"""A SPICE console: its main channel, the screen in raw pixels, and keys; each a connection of its own."""
+"""A SPICE console: the main channel, the screen as raw pixels, and keys; each channel is a connection of its own."""
 
 import secrets
 import socket
@@ -25,14 +25,14 @@ from computeapi.backends.hypervisor.simulated_consoles.terminal import Terminal
 
 MAIN, DISPLAY, INPUTS = 1, 2, 3
 MOST_BYTES = 4096
-"""Of a message of a client, none of which says much."""
+"""The limit for a message of a client; all of them are short."""
 HEADER = struct.Struct('<HI')
 
-# What the server says on the main channel, on the one of the screen and on the one of the keys.
+# The server's messages on the main, display and inputs channels.
 MAIN_INIT, CHANNELS, NAME = 103, 104, 113
 MARK, COPY_BITS, FILL, COPY, CREATE_SURFACE = 102, 104, 302, 304, 314
 KEYS_INIT, MOTION_ACK = 101, 111
-# What clients say that is heeded.
+# The messages of clients that are handled.
 ATTACH_CHANNELS = 104
 DISPLAY_INIT = 101
 KEY_DOWN, KEY_UP, MOTION, POSITION = 101, 102, 111, 112
@@ -47,13 +47,13 @@ BLANK = ' ' * COLUMNS
 
 
 def speak(connection: socket.socket, terminal: Terminal) -> None:
-    """Open the channel that the client asks for, and go on as that one does."""
+    """Open the requested channel, and serve it."""
     channel = Channel(connection.sendall, terminal)
     converse(connection, terminal, channel.conversation(), lambda: channel.update())
 
 
 class Channel:
-    """terminal: the one that all connections of a viewer show, its first one's."""
+    """terminal: the one that all connections of a viewer show, which belongs to its first connection."""
 
     def __init__(self, send_bytes: Callable[[bytes], None], terminal: Terminal):
         self.send_bytes, self.terminal = send_bytes, terminal
@@ -64,7 +64,7 @@ class Channel:
         self.send_bytes(HEADER.pack(kind, len(body)) + body)
 
     def conversation(self) -> Parsing:
-        """All that the client says."""
+        """Parses everything that the client sends."""
         try:
             request = yield from spice_link.requested()
             self.check(request)
@@ -80,7 +80,7 @@ class Channel:
             hear(kind, (yield size))
 
     def check(self, request: LinkRequest) -> None:
-        """See that there is such a channel, and whose it is; LinkRefused."""
+        """Check that the channel exists and that the session is one of this server; LinkRefused."""
         if request.kind not in BEGINNINGS or request.number:
             raise LinkRefused(spice_link.NO_SUCH_CHANNEL)
         if (request.kind == MAIN) != (request.session == 0):
@@ -93,7 +93,7 @@ class Channel:
 
 
 def begin_main(channel: Channel, request: LinkRequest) -> Callable[[int, bytes], None]:
-    """Say the number of the session, and on which channels there is more of it."""
+    """Announce the session's number and its other channels."""
     terminal, session = channel.terminal, secrets.randbits(32) | 1
     terminal.machines.terminals[session] = terminal
     facts = (session, 1, POINTER_BY_PLACE, POINTER_BY_PLACE, 0, 0, 0, 0)
@@ -101,7 +101,7 @@ def begin_main(channel: Channel, request: LinkRequest) -> Callable[[int, bytes],
     if request.able & NAMES:
         name = terminal.server.name.encode() + b'\0'
         channel.send(NAME, struct.pack('<I', len(name)), name)
-    # This thread alone looks what is new on the terminal.
+    # Only this thread looks for changes of the terminal.
     channel.update = lambda: terminal.show()
 
     def hear(kind: int, body: bytes) -> None:
@@ -149,7 +149,7 @@ BEGINNINGS = {MAIN: begin_main, DISPLAY: begin_display, INPUTS: begin_inputs}
 
 
 class Display:
-    """What a viewer has on its screen, and how it is told of what is new there, from whichever thread sees it."""
+    """The display of a viewer, which may be updated from any of its threads."""
 
     def __init__(self, channel: Channel):
         self.channel, self.terminal = channel, channel.terminal
@@ -157,7 +157,7 @@ class Display:
         self.shown: list[str] = []
 
     def begin(self) -> None:
-        """A screen without any letters, and then with those that there are."""
+        """Start with an empty screen, then show the text."""
         send = self.channel.send
         with self.lock:
             send(CREATE_SURFACE, struct.pack('<5I', SCREEN, PIXEL_WIDTH, PIXEL_HEIGHT, PIXELS_OF_32_BITS, PRIMARY))
@@ -168,7 +168,7 @@ class Display:
         self.update()
 
     def update(self) -> None:
-        """Send the rows that changed; those that only moved the viewer has."""
+        """Send the rows that have changed; rows that have only moved are copied by the viewer."""
         with self.lock:
             rows = rows_of(self.terminal.log, self.terminal.prompt)
             moved = scrolled(self.shown, rows)
@@ -183,7 +183,7 @@ class Display:
 
     def draw(self, number: int, row: str) -> None:
         where = place(number, 1)
-        # The picture follows on what is said of it here, in a message of which it knows its place.
+        # The bitmap follows its description; offsets are relative to the start of the message.
         at = len(where) + SOURCE.size + len(NO_MASK)
         source = SOURCE.pack(at, 0, 0, CELL_HEIGHT, PIXEL_WIDTH, PUT, 0)
         picture = PICTURE.pack(number, BITMAP, 0, PIXEL_WIDTH, CELL_HEIGHT)
@@ -198,12 +198,12 @@ PIXELS = struct.Struct('<BBIIII')
 
 
 def place(row: int, count: int) -> bytes:
-    """Rows of the screen, from the left to the right."""
+    """A rectangle of full rows of the screen."""
     return struct.pack('<IiiiiB', SCREEN, row * CELL_HEIGHT, 0, (row + count) * CELL_HEIGHT, PIXEL_WIDTH, 0)
 
 
 def scrolled(shown: list[str], rows: list[str]) -> int:
-    """By how many rows what is shown moved up, but for the last one, which is typed at; 0: it did not."""
+    """By how many rows the text has scrolled up, ignoring the last row, which has the prompt; 0: it has not."""
     if rows[:-1] == shown[:-1]:
         return 0
     kept = ((number, shown[number:-1]) for number in range(1, len(rows) - 1))

@@ -1,4 +1,4 @@
-"""What the keys of an American keyboard type, by their scancodes of the first set."""
+"""The characters of the keys of a US keyboard, by scancodes of set 1."""
 
 from computeapi.backends.hypervisor.simulated_consoles.terminal import controlled
 
@@ -13,25 +13,25 @@ ROWS = {
     0x39: (' ', ' '),
     0x4A: ('-', '-'),
     0x4E: ('+', '+'),
-    # Enter and the stroke of the keypad, and Delete.
+    # Enter and slash of the keypad, and Delete.
     0xE01C: ('\r', '\r'),
     0xE035: ('/', '/'),
     0xE053: ('\b', '\b'),
 }
-"""By the first scancode of a row, what it types alone and with Shift."""
+"""The first scancode of each row of keys, with its characters without and with Shift."""
 PLAIN, SHIFTED = (
     {first + at: typed for first, row in ROWS.items() for at, typed in enumerate(row[which])} for which in (0, 1)
 )
 
 
 class Keyboard:
-    """Which of the keys that change others are held."""
+    """Keeps track of the modifier keys that are held down."""
 
     def __init__(self) -> None:
         self.held = set[int]()
 
     def press(self, code: int) -> str:
-        """What the key types that goes down; '' for one that types nothing."""
+        """The character of a key that is pressed; '' if it has none."""
         key = key_of(code)
         if key in SHIFT | CONTROL:
             self.held.add(key)
@@ -43,6 +43,6 @@ class Keyboard:
 
 
 def key_of(code: int) -> int:
-    """Of four bytes, the first to come the lowest, whether it goes down or up."""
+    """The scancode of a key, whether it is pressed or released; the lowest of four bytes comes first."""
     first, second = code & 0xFF, code >> 8 & 0xFF
     return PREFIX << 8 | second & ~RELEASED if first == PREFIX else first & ~RELEASED

@@ -1,4 +1,4 @@
-"""How a channel of SPICE is opened: who says what he can do, and a ticket that nobody asks to see."""
+"""The link stage of a SPICE channel: exchange of capabilities, and a ticket whose contents are ignored."""
 
 import functools
 import struct
@@ -16,7 +16,7 @@ HEADER = struct.Struct('<4sIII')
 REQUEST = struct.Struct('<IBBIII')
 REPLY = struct.Struct('<I162sIII')
 MOST_BYTES = 4096
-# Choosing how to prove who one is, by a ticket; and short headers of messages.
+# Capabilities: selecting an authentication method, authentication by ticket, mini headers of messages.
 CHOICE, BY_TICKET, SHORT_HEADERS = 1 << 0, 1 << 1, 1 << 3
 COMMON = CHOICE | BY_TICKET | SHORT_HEADERS
 TICKET, KEY_BITS = 1, 1024
@@ -24,7 +24,7 @@ FINE, INVALID, OTHER_VERSION, DENIED, UNKNOWN_SESSION, NO_SUCH_CHANNEL = 0, 3, 4
 
 
 class LinkRequest(NamedTuple):
-    """For a channel of that kind. session: 0 for a new one.  able: what the client can do there, as bits."""
+    """A request for a channel of that kind. session: 0 for a new one.  able: the client's capabilities, as bits."""
 
     session: int
     kind: int
@@ -33,7 +33,7 @@ class LinkRequest(NamedTuple):
 
 
 class LinkRefused(Unspeakable):
-    """status: what the client is told."""
+    """status: the link error sent to the client."""
 
     def __init__(self, status: int):
         super().__init__()
@@ -41,7 +41,7 @@ class LinkRefused(Unspeakable):
 
 
 def requested() -> Generator[int, bytes, LinkRequest]:
-    """What the client asks for; LinkRefused."""
+    """The client's link request; LinkRefused."""
     magic, major, _, size = HEADER.unpack((yield HEADER.size))
     if magic != MAGIC or not REQUEST.size <= size <= MOST_BYTES:
         raise Unspeakable
@@ -58,12 +58,12 @@ def requested() -> Generator[int, bytes, LinkRequest]:
 
 
 def words(body: bytes, at: int, count: int) -> tuple[int, ...]:
-    """Numbers of 32 bits; a 0 where there are none."""
+    """32-bit numbers; a single 0 if there are none."""
     return struct.unpack_from(f'<{count}I', body, at) if count else (0,)
 
 
 def admitted(send: Callable[[bytes], None]) -> Generator[int, bytes, None]:
-    """Let in whoever can use a public key; LinkRefused. There is no password."""
+    """Admit any client that can encrypt with the public key; Unspeakable otherwise. There is no password."""
     send(reply(FINE))
     [way] = struct.unpack('<I', (yield 4))
     ticket = yield KEY_BITS // 8
@@ -87,5 +87,5 @@ def reply(status: int) -> bytes:
 
 @functools.cache
 def key() -> rsa.RSAPrivateKey:
-    """For tickets that hold nothing: the protocol's length, one for all as long as the process runs."""
+    """The key for empty tickets: its length is fixed by the protocol, and the process uses one for all links."""
     return rsa.generate_private_key(65537, KEY_BITS)

@@ -1,4 +1,4 @@
-"""What is on a console, and the line that somebody types there."""
+"""The contents of a console, and the line that is being typed there."""
 
 import select
 import socket
@@ -15,15 +15,15 @@ LOOK_SECONDS = 0.5
 MOST_AT_ONCE = 4096
 
 ENTER, BACKSPACE, ABANDON = '\r\n', '\b\x7f', '\x03\x15'
-"""Characters that are keys: the last ones, Ctrl+C and Ctrl+U, take the line back."""
+"""Characters of special keys; ABANDON (Ctrl+C, Ctrl+U) discards the line."""
 
 
 class SimulatedMachines(Protocol):
-    """The virtual machines of a host, as their consoles see them."""
+    """The virtual machines of a host, as far as consoles need them."""
 
     @property
     def terminals(self) -> MutableMapping[int, 'Terminal']:
-        """Those that a viewer has several connections to, by a number that it is told."""
+        """Terminals that several connections of a viewer share, by a session number."""
 
     def machine(self, server: Server) -> VirtualMachine | None: ...
 
@@ -31,10 +31,10 @@ class SimulatedMachines(Protocol):
 
 
 class Terminal:
-    """The console log of a server that runs, and what is typed below it.
+    """The console log of a running server, and the text typed below it.
 
-    log: what the server wrote so far.  line: what was typed since the last Enter.
-    show: called by those who typed, or saw what is new, where others show it.
+    log: the server's output so far.  line: what was typed since the last Enter.
+    show: called after typing, or after a change was seen, to update other connections' displays.
     """
 
     def __init__(self, machines: SimulatedMachines, server: Server):
@@ -47,14 +47,14 @@ class Terminal:
         return f'{self.server.name}> {self.line}'
 
     def look(self) -> None:
-        """See what is new; HypervisorError when the server does not run here any more."""
+        """Load the current state; HypervisorError if the server no longer runs here."""
         machine = self.machines.machine(self.server)
         if machine is None or machine.power_state not in (PowerState.RUNNING, PowerState.PAUSED):
             raise HypervisorError(f'{self.server.name} does not run.')
         self.log, self.takes_keys = machine.console_log, machine.power_state == PowerState.RUNNING
 
     def type(self, character: str) -> None:
-        """A key is pressed; a guest that is paused does not notice."""
+        """Handle a key; a guest that is paused ignores it."""
         if not character or not self.takes_keys:
             return
         if character in ENTER:
@@ -70,13 +70,13 @@ class Terminal:
 
 
 def controlled(character: str) -> str:
-    """What a key types while Ctrl is held that types the character alone."""
+    """The control character for a key pressed with Ctrl."""
     return chr(ord(character.upper()) & 0x1F) if character.isascii() and character.isalpha() else character
 
 
 def received(connection: socket.socket, terminal: Terminal) -> Iterator[bytes]:
-    """What comes in, and nothing now and then, so that the terminal has seen what is new; EOFError at the end,
-    HypervisorError when the server does not run any more."""
+    """Yields the received data, and b'' at regular intervals after the terminal was refreshed; EOFError at the end of
+    the connection, HypervisorError if the server no longer runs."""
     look_at = time.monotonic() + LOOK_SECONDS
     while True:
         data = _within(connection, look_at - time.monotonic())
@@ -89,8 +89,8 @@ def received(connection: socket.socket, terminal: Terminal) -> Iterator[bytes]:
 
 
 def _within(connection: socket.socket, seconds: float) -> bytes:
-    """What comes in in that time, if anything does; EOFError."""
-    # A timeout of the connection would be one of sending, too, which another thread may be at.
+    """The data received within that time, if any; EOFError."""
+    # A socket timeout would also apply to sending, which another thread may be doing.
     waiting = select.poll()
     waiting.register(connection, select.POLLIN)
     if not waiting.poll(max(seconds, 0) * 1000):

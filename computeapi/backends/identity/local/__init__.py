@@ -38,10 +38,10 @@ from computeapi.errors import NotFound
 
 
 class LocalIdentity:
-    """The Identity backend; its attributes manage what it knows.
+    """The Identity backend; its attributes manage the resources.
 
-    A caller is recognised from memory for `cache_seconds`. Changes made in this process take effect at once,
-    those of another process when that time is over.
+    Callers are cached for `cache_seconds`. Changes in this process take effect at once, those of other processes after
+    that time.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class LocalIdentity:
         return self.tokens.authenticate(token)
 
     def authenticate_password(self, user_name: str, password: str, address: str | None = None) -> Context:
-        # A client that logs in so does it on every request, and the check is slow on purpose.
+        # Such clients send the password with every request, and checking it is slow on purpose.
         login = f'{len(user_name)}:{user_name}{password}'.encode()
         key = hmac.digest(self._memory_key, login, hashlib.sha256).hex()
         return self.recent.recall(key, lambda: (self._log_in(user_name, password, address), datetime.max))
@@ -98,16 +98,16 @@ class LocalIdentity:
             return queries.PROJECTS.find(connection, id=project_id) is not None
 
     def place(self, project_id: str) -> DomainManager | ProjectManager:
-        """What manages the project, which may be a domain: each is a project, too, above those in it."""
+        """The manager of a project ID, which may be a domain's: each domain also acts as a project."""
         return self.domains if self.domains.list(id=project_id) else self.projects
 
     def forget(self) -> None:
-        """Recognise nobody from memory, and forget who failed to log in."""
+        """Clear the cache of callers, and forget failed logins."""
         self.recent.forget()
         self.logins.attempts.forget()
 
     def populate(self, admin_password: str, demo_password: str | None = None) -> None:
-        """Make what every cloud starts with; what is there already (a password, too) stays as it is."""
+        """Create what every cloud starts with; anything that exists, including passwords, is kept."""
         if not any(domain.id == DEFAULT_DOMAIN for domain in self.domains.list()):
             self.domains.create(id=DEFAULT_DOMAIN, name='Default', description='The default domain')
         held = {role.name: role for role in self.roles.list(domain_id='')}
@@ -123,7 +123,7 @@ class LocalIdentity:
         self._add_user('demo', demo_password, 'demo', 'member')
 
     def _add_user(self, name: str, password: str | None, project_name: str, role_name: str, *more: Target) -> None:
-        """A user with one role on its default project and on `more`, unless there is one of that name."""
+        """Create a user with one role on its default project and on `more`, unless the name exists."""
         if self.users.list(name=name, domain_id=DEFAULT_DOMAIN):
             return
         [project] = self.projects.list(name=project_name, domain_id=DEFAULT_DOMAIN)
@@ -136,8 +136,8 @@ class LocalIdentity:
         return self._context(self.logins.with_password(_in_default_domain(user_name), password, address))
 
     def acting_as(self, user_name: str, project_name: str | None = None) -> Context:
-        """The caller that this user of the default domain is in a project, or in its own, for who may do as anybody;
-        NotFound, NotAuthenticated for who has no role there."""
+        """The context of a user of the default domain in a project, or in its default one, for privileged callers that
+        may act as anybody; NotFound, or NotAuthenticated if the user has no role there."""
         with self.store.read() as connection:
             user = queries.find_referenced(connection, queries.USERS, _in_default_domain(user_name))
         if user is None:

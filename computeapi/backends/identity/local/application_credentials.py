@@ -1,4 +1,4 @@
-"""Application credentials: secrets that let a program act for its user on one project, and what they are bound to."""
+"""Application credentials, with which a program acts for its user on one project, and their access rules."""
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,21 +40,22 @@ class ApplicationCredentialManager(RecordManager[ApplicationCredential]):
         unrestricted: bool = False,
         access_rules: Sequence[Mapping[str, Any]] | None = None,
     ) -> tuple[ApplicationCredential, str]:
-        """A credential of the token's user on its project with some of the roles it has there (all, if none is named).
+        """Create a credential of the token's user on its project with some of the roles it has there (all, if none is
+        named).
 
-        Its secret is returned here and never again.  access_rules: what it may be used for, if not for everything; each
-        is the id of a rule of the user's, or a new one.
+        Its secret is returned here and never again.  access_rules: the requests that it may be used for, if not for
+        all; each is the ID of one of the user's rules, or a new one.
         """
         require_unrestricted(token)
         if token.project_id is None:
             raise errors.Invalid('An application credential needs a token that is scoped to a project.')
         if expires_at is not None and expires_at <= self.clock():
             raise errors.Invalid("'expires_at' must be in the future.")
-        # As tokens are: no option of a command begins with a hexadecimal digit.
+        # Hexadecimal like tokens: it cannot start with a dash, which commands would take for an option.
         secret = secret or secrets.token_hex(32)
         secret_hash = self.passwords.hash(secret)
         with self.change() as connection:
-            # Who makes another one at the same moment waits for the user.
+            # The lock serializes this with other creations for the user.
             queries.USERS.find(connection, lock=True, id=token.user_id)
             if len(self.records.named(connection, user_id=token.user_id)) >= self.most:
                 raise errors.Forbidden(f'A user can have at most {self.most} application credentials.')
@@ -88,13 +89,13 @@ class ApplicationCredentialManager(RecordManager[ApplicationCredential]):
         return credential
 
     def verify(self, credential: ApplicationCredential | None, secret: str) -> bool:
-        """Whether this is a live credential's secret; it takes as long if there is no such credential."""
+        """Whether this is the secret of a valid credential; takes as long if there is no such credential."""
         matches = self.passwords.matches(secret, credential.secret_hash if credential else None)
         return matches and credential is not None and _living(credential, self.clock())
 
 
 def require_unrestricted(token: Token) -> None:
-    """A program with a leaked credential must not be able to make itself others, nor a trustee outlive the trust."""
+    """A leaked credential must not be usable to create more of them, and a trustee must not outlive the trust."""
     if token.application_credential_id is not None and not token.unrestricted:
         raise errors.Forbidden('A restricted application credential cannot manage application credentials and trusts.')
     if token.trust_id is not None:
@@ -119,7 +120,7 @@ def _chosen_ids(chosen: Sequence[Reference], held: Sequence[Role]) -> list[str]:
 
 
 def _rule_ids(connection: sa.Connection, token: Token, wanted: Iterable[Mapping[str, Any]] | None) -> list[str] | None:
-    """The rules that are named, and those that have to be made; a credential that is bound makes others so bound."""
+    """The IDs of the given rules, creating new ones; by default those of the token's own credential."""
     if wanted is None:
         return token.access_rule_ids
     if token.access_rule_ids is not None:
@@ -151,9 +152,9 @@ class AccessRuleManager(RecordManager[CredentialRule]):
 
     @repeated
     def delete(self, user_id: str, rule_id: str) -> None:
-        """Delete a rule that no credential is bound to."""
+        """Delete a rule that no credential uses."""
         with self.change() as connection:
-            # Who makes a credential with it at the same moment waits for the user.
+            # The lock serializes this with the creation of credentials that use the rule.
             queries.USERS.find(connection, lock=True, id=user_id)
             used = queries.CREDENTIALS.named(connection, user_id=user_id)
             if any(rule_id in (credential.access_rule_ids or ()) for credential in used):

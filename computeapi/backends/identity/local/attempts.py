@@ -1,4 +1,4 @@
-"""Who fails to log in has to wait before the next attempt, and longer each time."""
+"""Rate limiting of logins: after failures a caller must wait before the next attempt, longer each time."""
 
 import threading
 from collections import Counter, OrderedDict
@@ -9,43 +9,43 @@ from typing import NamedTuple
 from computeapi.errors import NotAuthenticated, TooManyAttempts
 
 FREE = 5
-"""How many failures cost nothing: people mistype."""
+"""The number of failures without a delay, because people mistype."""
 LONGEST_PAUSE = 60.0
 FORGOTTEN = 900.0
-"""After how many seconds without another one the failures of a caller are forgotten."""
+"""The seconds without another failure after which those of a caller are forgotten."""
 MOST_CALLERS = 10_000
 
 
 class Failures(NamedTuple):
-    """How often a caller failed, and when it did so last."""
+    """How often a caller failed, and when it last did."""
 
     times: int
     last: float
 
     @property
     def pause(self) -> float:
-        """For how many seconds nothing that it sends is looked at."""
+        """The seconds for which further attempts are rejected without being checked."""
         return 0.0 if self.times < FREE else min(2.0 ** (self.times - FREE), LONGEST_PAUSE)
 
 
 class Attempts:
-    """The failures of late, by caller: a user and the address that it is said to come from.
+    """Recent failures by caller, which is a user together with the address that requests appear to come from.
 
-    So nobody is kept out by what is tried elsewhere. Memory is bounded: the oldest failures make room for others.
-    Who sends many attempts at once gains nothing: no more of them are looked at together than may fail without a pause,
-    and the others wait for what comes out.
-    clock: seconds that never go back.
+    Attempts from elsewhere therefore do not lock a user out. Memory is bounded: the oldest failures are dropped.
+    Parallel attempts give no advantage: only as many are checked at a time as may fail without a delay, and the others
+    wait for the results.
+    clock: a monotonic clock, in seconds.
     """
 
     def __init__(self, clock: Callable[[], float]):
         self.clock, self.lock = clock, threading.Condition()
         self.failures: OrderedDict[Hashable, Failures] = OrderedDict()
-        # How many attempts of a caller are being looked at.
+        # The number of a caller's attempts that are being checked.
         self.under_way: Counter[Hashable] = Counter()
 
     @contextmanager
     def counted(self, caller: Hashable) -> Iterator[None]:
-        """An attempt of the caller, which fails with NotAuthenticated; TooManyAttempts if it has to wait."""
+        """Counts an attempt of the caller, which fails with NotAuthenticated; TooManyAttempts if it must wait."""
         self._begin(caller)
         try:
             yield
@@ -74,7 +74,7 @@ class Attempts:
             self.lock.notify_all()
 
     def _free(self, caller: Hashable) -> int:
-        """How many attempts of the caller may be looked at together."""
+        """How many attempts of the caller may be checked at a time."""
         failures = self.failures.get(caller)
         return max(FREE - failures.times, 1) if failures else FREE
 
@@ -85,7 +85,7 @@ class Attempts:
             raise TooManyAttempts(seconds=int(left) + 1)
 
     def note(self, caller: Hashable) -> None:
-        """The caller failed once more."""
+        """Record a failure of the caller."""
         now = self.clock()
         with self.lock:
             before = self.failures.pop(caller, None)

@@ -1,4 +1,4 @@
-"""Where the services of a cloud are: regions, services, endpoints, and which of them a project sees."""
+"""The service catalog: regions, services, endpoints, and which of them a project can see."""
 
 import re
 import uuid
@@ -69,7 +69,7 @@ class EndpointManager(PlainManager[CatalogEndpoint]):
         return super().update(record_id, **self._placed(region, changes))
 
     def _placed(self, region: str | None, values: dict[str, Any]) -> dict[str, Any]:
-        """A region that is named instead of its id is made where there is none of that name, as Keystone does."""
+        """If a region name is given instead of an ID, a missing region is created, as in Keystone."""
         if region is None or 'region_id' in values:
             return values
         with self.change() as connection:
@@ -84,7 +84,7 @@ class EndpointGroupManager(PlainManager[EndpointGroup]):
 
 
 class Association(NamedTuple):
-    """What a project may be given to see, and the rows that say so."""
+    """A kind of thing that can be associated with projects, and the rows of associations."""
 
     noun: str
     things: Rows[Any]
@@ -97,14 +97,14 @@ GROUP = Association('endpoint group', queries.ENDPOINT_GROUPS, queries.PROJECT_E
 
 
 class CatalogManager(Manager):
-    """The catalog as a project sees it: what it was given to see, or all, if that is nothing."""
+    """The catalog of a project: what was associated with it, or everything if nothing was."""
 
     noun = 'endpoint of a project'
 
     def announce(self, entries: Sequence[Mapping[str, str]]) -> None:
-        """Let the catalog have these services of this host, as {'type', 'name', 'path'}; what is there already stays.
+        """Add these services of this host to the catalog, as {'type', 'name', 'path'}; existing entries are kept.
 
-        Their ids are made of their names, so that processes which start together make them once.
+        Their IDs are derived from their names, so that processes which start together create each only once.
         """
         region = {'id': REGION, **RegionManager.defaults}
         services, endpoints = [], []
@@ -122,7 +122,7 @@ class CatalogManager(Manager):
             make_sure_of(connection, queries.ENDPOINTS.table, endpoints)
 
     def seen(self, project_id: str | None) -> list[tuple[CatalogService, list[CatalogEndpoint]]]:
-        """The enabled services with those of their enabled endpoints that a project sees."""
+        """The enabled services, with those of their enabled endpoints that a project can see."""
         with self.store.read() as connection:
             services = queries.SERVICES.named(connection, enabled=True)
             endpoints = queries.ENDPOINTS.named(connection, enabled=True)
@@ -133,7 +133,7 @@ class CatalogManager(Manager):
         return [(service, [each for each in endpoints if each.service_id == service.id]) for service in services]
 
     def endpoints_of(self, project_id: str) -> list[CatalogEndpoint]:
-        """The endpoints that a project was given to see, by groups too."""
+        """The endpoints associated with a project, directly or by groups."""
         with self.store.read() as connection:
             _require(connection, 'project', identity.PROJECTS, project_id)
             chosen = queries.endpoints_of_project(connection, project_id)
@@ -147,7 +147,7 @@ class CatalogManager(Manager):
             return queries.endpoint_groups_of_project(connection, project_id)
 
     def projects_of(self, what: Association, record_id: str) -> list[Project]:
-        """The projects that were given this endpoint or group of endpoints."""
+        """The projects associated with this endpoint or endpoint group."""
         with self.store.read() as connection:
             _require(connection, what.noun, what.things, record_id)
             find = queries.projects_of_endpoint if what is ENDPOINT else queries.projects_of_endpoint_group
@@ -158,7 +158,7 @@ class CatalogManager(Manager):
             return [each for each in queries.ENDPOINTS.named(connection) if fits(each, group)]
 
     def give(self, what: Association, record_id: str, project_id: str) -> None:
-        """Let a project see an endpoint or a group of them; to do so again changes nothing."""
+        """Associate an endpoint or endpoint group with a project; idempotent."""
         with self.change() as connection:
             _require(connection, 'project', identity.PROJECTS, project_id)
             _require(connection, what.noun, what.things, record_id)
@@ -177,7 +177,7 @@ class CatalogManager(Manager):
 
 
 def resolved(url: str, host_url: str, facts: Mapping[str, str | None]) -> str | None:
-    """The URL of an endpoint with these facts in it; None if it needs one that is not known."""
+    """The URL of an endpoint with these values substituted; None if it needs an unknown one."""
     known = {name: value for name, value in facts.items() if value}
     if any(name not in known for name in SUBSTITUTE.findall(url)):
         return None
@@ -185,12 +185,12 @@ def resolved(url: str, host_url: str, facts: Mapping[str, str | None]) -> str | 
 
 
 def address(url: str, host_url: str) -> str:
-    """The URL of an endpoint for who came by *host_url*."""
+    """The URL of an endpoint for a client that used *host_url*."""
     return host_url + url if url.startswith('/') else url
 
 
 def fits(endpoint: CatalogEndpoint, group: EndpointGroup) -> bool:
-    """Whether an endpoint is in a group: has all attributes that its filters name."""
+    """Whether an endpoint is in a group: it has all the attributes in the group's filters."""
     return all(getattr(endpoint, name, None) == value for name, value in group.filters.items())
 
 
@@ -200,5 +200,5 @@ def _require(connection: sa.Connection, noun: str, records: Rows[Any], record_id
 
 
 def _stable_id(*parts: str) -> str:
-    """An id that a restart does not change."""
+    """An ID that stays the same after a restart."""
     return uuid.uuid5(uuid.NAMESPACE_URL, '/'.join(parts)).hex

@@ -1,4 +1,4 @@
-"""Limits of services: what any project may have of a resource, and what one may have instead."""
+"""Unified limits: registered (default) limits of resources, and overrides for projects and domains."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ class RegisteredLimitManager(PlainManager[RegisteredLimit]):
     defaults = {'region_id': '', 'description': ''}
 
     def create_all(self, several: Sequence[Mapping[str, Any]]) -> list[RegisteredLimit]:
-        """All of them, or none."""
+        """Create all of them, or none."""
         with self.change() as connection:
             return [self.insert(connection, **{**self.defaults, **values}) for values in several]
 
@@ -59,7 +59,7 @@ class LimitManager(Manager):
 
     @repeated
     def create_all(self, several: Sequence[Mapping[str, Any]]) -> Sequence[Limit]:
-        """All of them, or none; each is of a project or of a domain."""
+        """Create all of them, or none; each is for a project or a domain."""
         with self.change() as connection:
             made = [self._insert(connection, **values) for values in several]
             return [limit for limit_id in made for limit in queries.find_limits(connection, id=limit_id)]

@@ -1,4 +1,4 @@
-"""What the managers of the local identity share: tables of records, and a short memory of callers."""
+"""Base classes of the managers of the local identity, and a short-lived cache of callers."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ ADDING = frozenset({'options', 'extra'})
 
 
 class Recent:
-    """Callers recognised in the last few seconds, so that most requests need no look-up."""
+    """Caches callers for a few seconds, so that most requests need no look-up."""
 
     SIZE = 4096
 
@@ -28,8 +28,8 @@ class Recent:
         self.entries: dict[str, tuple[datetime, Context]] = {}
 
     def recall(self, key: str, look_up: Callable[[], tuple[Context, datetime]]) -> Context:
-        """The caller remembered under the key, or else the one looked up and the moment when it expires."""
-        # A change during the look-up replaces the entries, so that an answer from before is not kept.
+        """The cached caller, or the result of the look-up, which returns the caller and the time when it expires."""
+        # A change during the look-up replaces the entries, so that its outdated result is not cached.
         entries = self.entries
         until, context = entries.get(key, (datetime.min, None))
         if context is None or self.clock() >= until:
@@ -44,7 +44,7 @@ class Recent:
 
 
 class Manager:
-    """One noun of identity. A change takes effect at once: after it no caller is recognised from memory."""
+    """Manages one kind of identity resource. A change takes effect at once, because it clears the cache of callers."""
 
     noun: str
 
@@ -57,7 +57,7 @@ class Manager:
 
     @contextmanager
     def change(self) -> Iterator[sa.Connection]:
-        """A transaction in which a duplicate is a Conflict."""
+        """A transaction in which a duplicate raises Conflict."""
         problem = f'Conflict occurred attempting to store {self.noun} - Duplicate entry.'
         try:
             with conflicts(problem), self.store.write() as connection:
@@ -67,9 +67,9 @@ class Manager:
 
 
 class RecordManager(Manager, Generic[R]):
-    """A noun whose records have an id and a table of their own.
+    """Manages records that have an ID and a table of their own.
 
-    parts: the columns that name records of other kinds.  around: the one of them that says what a record is in.
+    parts: the columns that refer to records of other kinds.  around: the one of them that refers to the container.
     """
 
     records: Rows[R]
@@ -97,14 +97,14 @@ class RecordManager(Manager, Generic[R]):
         return self.require(connection, values['id'])
 
     def change_record(self, connection: sa.Connection, record: R, record_id: str, changes: Mapping[str, Any]) -> R:
-        """Give a record other values; `options` and `extra` add to what is there, None takes away."""
+        """Update a record; `options` and `extra` are merged with existing ones, and None removes a key."""
         self.require_parts(connection, changes)
         added = {name: given(getattr(record, name) | changes[name]) for name in ADDING & changes.keys()}
         self.records.update(connection, {**changes, **added}, id=record_id)
         return self.require(connection, record_id)
 
     def require_parts(self, connection: sa.Connection, values: Mapping[str, Any]) -> None:
-        """Invalid if a record would refer to what is not there; NotFound if it would be in it."""
+        """Invalid if a record would refer to a missing record; NotFound if its container is missing."""
         for name, records in self.parts.items():
             record_id = values.get(name)
             if record_id and records.find(connection, id=record_id) is None:
@@ -112,16 +112,16 @@ class RecordManager(Manager, Generic[R]):
                 raise error(f'Invalid input for field/attribute {name}. There is no {record_id}.')
 
     def require_mutable(self, record_id: str, immutable: bool, changes: Mapping[str, Any] | None = None) -> None:
-        """Only an update that lifts the mark itself may touch what is immutable."""
+        """Forbidden for immutable records, except for an update that resets the option itself."""
         options = (changes or {}).get('options', {})
         if immutable and options.get('immutable') is not False:
             raise errors.Forbidden(f'Cannot modify or delete immutable {self.noun} {record_id}.')
 
 
 class PlainManager(RecordManager[R]):
-    """A noun whose records are made, changed and deleted without further ado.
+    """Manages records that are created, changed and deleted without further rules.
 
-    defaults: what a new record has where nothing is said.
+    defaults: the values of a new record that are not given.
     """
 
     defaults: Mapping[str, Any] = {'description': '', 'extra': {}}
@@ -142,5 +142,5 @@ class PlainManager(RecordManager[R]):
 
 
 def given(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Only what has a value: Terraform, for one, takes an option that is there for a boolean."""
+    """Without keys whose value is None: Terraform, for one, expects a boolean in every option that is present."""
     return {name: value for name, value in values.items() if value is not None}

@@ -9,7 +9,7 @@ import bcrypt
 class Passwords:
     def __init__(self, cost: int):
         self.cost = cost
-        # Checked when there is no hash to check, so that an unknown user takes as long as a wrong password.
+        # Checked in place of a missing hash, so that an unknown user takes as long as a wrong password.
         self.nobody = bcrypt.gensalt(cost) + b'.' * 31
 
     def hash(self, password: str) -> str:
@@ -21,10 +21,10 @@ class Passwords:
         return bcrypt.checkpw(_digest(password), expected) and password_hash is not None
 
     def is_current(self, password_hash: str) -> bool:
-        """Whether as much work guards the password as is wanted now."""
+        """Whether the hash has the configured cost."""
         return int(password_hash.split('$')[2]) == self.cost
 
 
 def _digest(password: str) -> bytes:
-    """A password of any length in 44 bytes, for bcrypt takes no more than 72."""
+    """The password in 44 bytes, because bcrypt only uses the first 72."""
     return base64.b64encode(hashlib.sha256(password.encode()).digest())

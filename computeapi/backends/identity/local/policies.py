@@ -1,4 +1,4 @@
-"""Rules that operators keep for other services."""
+"""Policies that operators store for other services."""
 
 from computeapi.backends.identity.local.managers import PlainManager
 from computeapi.db import catalog as queries

@@ -1,4 +1,4 @@
-"""Domains, and the projects in them, which may be below each other."""
+"""Domains, and the hierarchies of projects in them."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
@@ -21,10 +21,10 @@ Place = TypeVar('Place', Domain, Project)
 
 
 class TaggedManager(RecordManager[Place]):
-    """A kind of places with tags."""
+    """Manages records with tags: domains or projects."""
 
     def set_tags(self, record_id: str, change: Callable[[Sequence[str]], Iterable[str]]) -> Place:
-        """Give one the tags that are made of those it has."""
+        """Replace the tags by the result of *change*, which gets the current ones."""
         with self.change() as connection:
             record = self.require(connection, record_id, lock=True)
             self.require_mutable(record_id, record.options.get('immutable', False))
@@ -41,7 +41,7 @@ class DomainManager(TaggedManager[Domain], PlainManager[Domain]):
 
     @repeated
     def update(self, record_id: str, **changes: Any) -> Domain:
-        """Change some columns; who is in a disabled domain, or works in it, does so no longer."""
+        """Change some columns. Disabling a domain revokes its users' tokens, and those for it and its projects."""
         with self.change() as connection:
             domain = self.require(connection, record_id, lock=True)
             self.require_mutable(record_id, domain.options.get('immutable', False), changes)
@@ -51,7 +51,7 @@ class DomainManager(TaggedManager[Domain], PlainManager[Domain]):
 
     @repeated
     def delete(self, record_id: str) -> None:
-        """Delete a disabled domain with all that is in it."""
+        """Delete a disabled domain with everything in it."""
         with self.change() as connection:
             domain = self.require(connection, record_id, lock=True)
             self.require_mutable(record_id, domain.options.get('immutable', False))
@@ -88,7 +88,7 @@ class ProjectManager(TaggedManager[Project]):
         options: dict[str, Any] | None = None,
         extra: dict[str, Any] | None = None,
     ) -> Project:
-        """A project below its parent, or else in its domain (the default one, where neither is said)."""
+        """Create a project below its parent, or else in its domain (by default the default one)."""
         values = {'description': description, 'enabled': enabled, 'tags': list(tags)}
         more = {'options': options or {}, 'extra': extra or {}}
         with self.change() as connection:
@@ -101,7 +101,7 @@ class ProjectManager(TaggedManager[Project]):
         return project
 
     def _domain_of(self, connection: sa.Connection, domain_id: str | None, parent_id: str | None) -> str:
-        """The domain of a new project; Invalid if its parent is in another, or too deep already."""
+        """The domain of a new project; Invalid if its parent is in another one, Forbidden if it would be too deep."""
         if parent_id is None or queries.DOMAINS.find(connection, id=parent_id):
             if domain_id and parent_id and domain_id != parent_id:
                 raise errors.Invalid('Invalid input for field/attribute parent_id. It is another domain.')
@@ -139,7 +139,7 @@ class ProjectManager(TaggedManager[Project]):
             self.records.delete(connection, id=project_id)
 
     def above(self, project_id: str) -> list[Project]:
-        """The projects that a project is below, near and far."""
+        """All ancestors of a project."""
         with self.store.read() as connection:
             return queries.projects_above(connection, project_id)
 
@@ -157,7 +157,7 @@ class ProjectManager(TaggedManager[Project]):
             raise errors.Forbidden(f'Cannot disable project {project_id}: there are enabled projects below it.')
 
     def _require_enabled_above(self, connection: sa.Connection, project: Project) -> None:
-        """The parent stays as it is until the transaction ends; it is none where the project is right in its domain."""
+        """The parent is locked until the transaction ends; there is none if the project is directly in its domain."""
         require_enabled(self.records.find(connection, lock=True, id=project.parent_id), 'enable')
         require_enabled(queries.DOMAINS.find(connection, id=project.domain_id), 'enable')
 

@@ -1,4 +1,4 @@
-"""Roles, which of them imply others, and who holds them where."""
+"""Roles, their implications, and role assignments."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -31,13 +31,13 @@ BUILT_IN = ('admin', 'manager', 'member', 'reader', 'service')
 
 
 class Target(NamedTuple):
-    """What a role is held on: a project, a domain, or the system as a whole."""
+    """The target of a role: a project, a domain, or the system as a whole."""
 
     kind: str
     id: str
 
     def columns(self) -> dict[str, str | bool]:
-        """How a token says that it is scoped to this target."""
+        """The columns of a token with this scope."""
         return {'system': True} if self.kind == 'system' else {f'{self.kind}_id': self.id}
 
 
@@ -73,14 +73,14 @@ class RoleManager(RecordManager[Role]):
             self.records.delete(connection, id=role_id)
 
     def implications(self) -> dict[str, list[str]]:
-        """The roles that each role implies by itself, by id."""
+        """The roles that each role implies directly, by ID."""
         with self.store.read() as connection:
             found = IMPLICATIONS.all(connection, IMPLICATIONS.select)
         return _grouped(found)
 
     @repeated
     def imply(self, prior_role_id: str, implied_role_id: str) -> None:
-        """Let one role imply another; to do so again changes nothing."""
+        """Make one role imply another; idempotent."""
         with self.change() as connection:
             prior = self.require(connection, prior_role_id, lock=True)
             implied = self.require(connection, implied_role_id)
@@ -106,20 +106,20 @@ class RoleManager(RecordManager[Role]):
         return errors.Forbidden(f'Cannot modify or delete immutable role {role_id}.')
 
     def _refuse_twin(self, connection: sa.Connection, name: str, domain_id: str, role_id: str | None = None) -> None:
-        # Policy compares role names without case, so 'Admin' must not be had beside 'admin'.
+        # Policies compare role names case-insensitively, so 'Admin' must not exist in addition to 'admin'.
         others = self.records.named(connection, domain_id=domain_id)
         if any(role.name.casefold() == name.casefold() and role.id != role_id for role in others):
             raise errors.Conflict(f"A role named '{name}' exists already.")
 
 
 class GrantManager(Manager):
-    """Roles of users and groups: `kind` says which of them an actor is."""
+    """Roles of users and groups; `kind` says which of these an actor is."""
 
     noun = 'role assignment'
 
     @repeated
     def add(self, actor_id: str, target: Target, role_id: str, *, kind: str = 'user', inherited: bool = False) -> None:
-        """Give a user or group a role on a target; to do so again changes nothing."""
+        """Give a user or group a role on a target; idempotent."""
         with self.change() as connection:
             self._require_all(connection, kind, actor_id, target, role_id, lock=True)
             values = _grant(actor_id, target, role_id, inherited)
@@ -129,14 +129,14 @@ class GrantManager(Manager):
     def check(
         self, actor_id: str, target: Target, role_id: str, *, kind: str = 'user', inherited: bool = False
     ) -> None:
-        """NotFound unless this very role was given."""
+        """NotFound unless exactly this role was granted."""
         with self.store.read() as connection:
             self._require_all(connection, kind, actor_id, target, role_id)
             if not GRANTS.find(connection, **_grant(actor_id, target, role_id, inherited)):
                 raise self.missing(role_id)
 
     def roles(self, actor_id: str, target: Target, *, kind: str = 'user', inherited: bool = False) -> list[Role]:
-        """What was given on a target, without what that implies."""
+        """The roles granted on a target, without implied ones."""
         with self.store.read() as connection:
             self._require_all(connection, kind, actor_id, target)
             values = {'target_kind': target.kind, 'target_id': target.id}
@@ -146,7 +146,7 @@ class GrantManager(Manager):
     def remove(
         self, actor_id: str, target: Target, role_id: str, *, kind: str = 'user', inherited: bool = False
     ) -> None:
-        """Take a role away, and with it a user's tokens and application credentials for the target."""
+        """Revoke a role, and with it a user's tokens and application credentials for the target."""
         with self.change() as connection:
             ACTORS[kind].find(connection, lock=True, id=actor_id)
             if not GRANTS.delete(connection, **_grant(actor_id, target, role_id, inherited)):
@@ -156,11 +156,11 @@ class GrantManager(Manager):
                 queries.CREDENTIALS.delete(connection, user_id=actor_id, project_id=target.id)
 
     def assignments(self, *, effective: bool = False, below: str | None = None, **values: Any) -> list[Assignment]:
-        """Grants with these columns, or with `effective` the roles that users have by them."""
+        """The grants with these columns, or with `effective` the roles that users have by them."""
         with self.store.read() as connection:
             if not effective:
                 return assignments(connection, below=below, **values)
-            # An implied role is not in the table: it is looked for at the end.
+            # Implied roles are not in the table, so they are filtered at the end.
             role_id = values.pop('role_id', None)
             found = effective_assignments(connection, below=below, **values)
             roles = {role.id: role for role in ROLES.named(connection)}
@@ -177,7 +177,7 @@ class GrantManager(Manager):
         *,
         lock: bool = False,
     ) -> None:
-        """NotFound for what is not there; lock: what is there stays, until the transaction ends."""
+        """NotFound if one of these does not exist; lock: keep them until the transaction ends."""
         wanted: list[tuple[str, Rows[Any], str | None]] = [(kind, ACTORS[kind], actor_id), ('role', ROLES, role_id)]
         if target != SYSTEM:
             wanted.append((target.kind, TARGETS[target.kind], target.id))
@@ -187,7 +187,8 @@ class GrantManager(Manager):
         self._require_own_role(connection, target, role_id)
 
     def _require_own_role(self, connection: sa.Connection, target: Target, role_id: str | None) -> None:
-        """A domain's own role is for its projects and not for the system; Keystone lets it be given on any domain."""
+        """A domain-specific role is for the domain's projects, not for the system; Keystone accepts it on any
+        domain."""
         role = ROLES.find(connection, id=role_id) if role_id else None
         if role is None or role.domain_id == NO_DOMAIN or target.kind == 'domain':
             return
@@ -213,7 +214,7 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 def _expanded(
     found: Iterable[Assignment], roles: Mapping[str, Role], implied: Mapping[str, Sequence[str]]
 ) -> Iterator[Assignment]:
-    """Each assignment, followed by those it implies; a domain's own role counts by what it implies."""
+    """Each assignment, followed by those that it implies; domain-specific roles count only through those."""
     for assignment in found:
         ways = {assignment.role_id: None} | _ways(assignment.role_id, implied)
         for role_id, prior_role_id in ways.items():
@@ -223,7 +224,7 @@ def _expanded(
 
 
 def _ways(role_id: str, implied: Mapping[str, Sequence[str]]) -> dict[str, str | None]:
-    """Every role that a role implies, nearest first, with the one that implies it by itself."""
+    """Every role that a role implies, nearest first, with the role that implies it directly."""
     ways: dict[str, str | None] = {}
     left = [role_id]
     for prior in left:

@@ -1,4 +1,4 @@
-"""Secrets that users leave with the identity service, such as keys for EC2; they are stored encrypted."""
+"""Credentials that users store with the identity service, such as EC2 keys; they are encrypted."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Credential(NamedTuple):
 
 
 class CredentialManager(Manager):
-    """key: what the secrets are encrypted with, as Fernet takes it; without one there are none."""
+    """key: the Fernet key that encrypts them; without one no credentials can be stored."""
 
     noun = 'credential'
 
@@ -57,18 +57,18 @@ class CredentialManager(Manager):
         with self.change() as connection:
             _check_user(connection, user_id)
             if project_id is not None:
-                # Who deletes the project waits, and takes this along.
+                # The lock makes a deletion of the project wait, which then deletes this one as well.
                 queries.PROJECTS.find(connection, lock=True, id=project_id)
             queries.STORED_CREDENTIALS.insert(connection, **row._asdict())
         return self.get(credential_id)
 
     def create_ec2(self, user_id: str, project_id: str) -> Credential:
-        """A new pair of keys for a user on a project."""
+        """Create a new EC2 key pair for a user on a project."""
         keys = {'access': secrets.token_hex(16), 'secret': secrets.token_hex(16)}
         return self.create(user_id, EC2, json.dumps(keys), project_id)
 
     def update(self, credential_id: str, **changes: Any) -> Credential:
-        """Its id stays, whatever becomes of its access key."""
+        """The ID stays the same, even if the access key changes."""
         with self.change() as connection:
             row = queries.STORED_CREDENTIALS.find(connection, lock=True, id=credential_id)
             if row is None:
@@ -91,7 +91,7 @@ class CredentialManager(Manager):
     def _fernet(self) -> Fernet:
         if self.key is None:
             raise errors.NotSupported('Credentials need a key to be stored with: [identity]credential_key.')
-        # Most processes keep no such secret, and need not load it.
+        # Most processes have no such key, and need not load this.
         from cryptography.fernet import Fernet
 
         return Fernet(self.key)
@@ -115,12 +115,12 @@ def _check_user(connection: sa.Connection, user_id: str) -> None:
 
 
 def id_of_access_key(blob: str) -> str:
-    """The id by which a pair of keys is found; Invalid if the blob holds none."""
+    """The ID of an EC2 key pair; Invalid if the blob contains none."""
     return hashlib.sha256(access_key(blob).encode()).hexdigest()
 
 
 def access_key(blob: str) -> str:
-    """The half of a pair of keys that is no secret; Invalid if the blob holds no such pair, of which both are texts."""
+    """The public half of an EC2 key pair; Invalid if the blob contains no such pair of strings."""
     try:
         keys = orjson.loads(blob)
         access, secret = keys['access'], keys.get('secret', '')

@@ -1,4 +1,4 @@
-"""Logging in, and the tokens that come of it."""
+"""Logins and tokens."""
 
 import hashlib
 import secrets
@@ -33,9 +33,9 @@ Scope = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Login:
-    """A user who proved who it is. What an application credential proved holds for its project only.
+    """An authenticated user. A login by an application credential is valid for its project only.
 
-    trust: by which the user acts, or (with impersonation) another is taken for this user.
+    trust: the trust by which the user acts; with impersonation, the user is the trustor.
     """
 
     user: User
@@ -46,7 +46,7 @@ class Login:
     trust: Trust | None = None
 
     def __add__(self, other: 'Login') -> 'Login':
-        """The same user, proved twice."""
+        """Combines two proofs of the same user."""
         if self.user.id != other.user.id:
             raise errors.NotAuthenticated()
         return Login(
@@ -59,7 +59,7 @@ class Login:
 
 
 class Logins:
-    """The ways to prove who one is; what is wrong with a proof is never said."""
+    """The authentication methods; errors never say what was wrong."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Logins:
         self.attempts = attempts
 
     def with_password(self, reference: Reference, password: str, address: str | None = None) -> Login:
-        """address: of who asks; after some wrong passwords from there it is TooManyAttempts for a while."""
+        """address: of the client; after several wrong passwords from there TooManyAttempts for a while."""
         with self.attempts.counted((address, *named(reference))):
             return self._with_password(reference, password)
 
@@ -100,7 +100,7 @@ class Logins:
         return Login(user, tuple(dict.fromkeys([*row.methods, 'token'])), row.expires_at, (row.audit_ids[-1],))
 
     def with_credential(self, reference: Reference, secret: str, address: str | None = None) -> Login:
-        """As `with_password`."""
+        """Like `with_password`."""
         with self.attempts.counted((address, 'credential', *named(reference))):
             return self._with_credential(reference, secret)
 
@@ -116,7 +116,7 @@ class Logins:
 
 
 def named(reference: Reference) -> tuple[str, ...]:
-    """What a reference names, for comparison with others."""
+    """A comparable form of a reference."""
     if 'id' in reference:
         return ('id', reference['id'])
     around = (named(reference[each]) for each in ('domain', 'user') if each in reference)
@@ -130,7 +130,7 @@ def is_welcome(connection: sa.Connection, user: User | None) -> bool:
 
 
 class TokenManager(Manager):
-    """Opaque secrets with a scope, of which only the hashes are stored; the roles are those that the user has now."""
+    """Manages opaque tokens with a scope, of which only hashes are stored; their roles are the user's current ones."""
 
     noun = 'token'
 
@@ -142,7 +142,7 @@ class TokenManager(Manager):
         self.clock = clock
 
     def issue(self, login: Login, scope: Scope | None = None) -> str:
-        """A new token for this scope; without one, for what `scoped` chooses."""
+        """Issue a token for this scope; without one, for the default that `scoped` chooses."""
         # Base64 may begin with "-", which commands take for an option.
         token, now = secrets.token_hex(32), self.clock()
         try:
@@ -154,7 +154,7 @@ class TokenManager(Manager):
         return token
 
     def _insert(self, connection: sa.Connection, token: str, login: Login, scope: Scope | None, now: datetime) -> Login:
-        """Let the token be there; the login as a trust has it, if it is by one."""
+        """Insert the token; returns the login, adapted to its trust if it uses one."""
         _require_unchanged(connection, login.user)
         login = _trusted(connection, login, scope, now)
         target, _ = scoped(connection, login, scope)
@@ -165,16 +165,16 @@ class TokenManager(Manager):
 
     @repeated
     def purge(self, now: datetime, login: Login | None = None) -> None:
-        """Delete what has expired, and what a user, or who acts by a trust, has too many of, the oldest first.
+        """Delete expired tokens, and the oldest ones of a user, or by a trust, above the limit.
 
-        It is done apart from other changes: those hold locks while they wait for others."""
+        This is separate from other changes, which would hold their locks while they wait for others."""
         with self.store.write() as connection:
             queries.purge_tokens(connection, now)
             if login is not None:
                 queries.purge_tokens_of(connection, login.user.id, login.trust and login.trust.id, self.most)
 
     def get(self, token: str) -> Token:
-        """All that a live token stands for; NotAuthenticated if there is no such token."""
+        """Everything that a valid token refers to; NotAuthenticated if there is no such token."""
         with self.store.read() as connection:
             return find_token(connection, token, self.clock())
 
@@ -191,7 +191,7 @@ class TokenManager(Manager):
 
 
 def _kept(login: Login, target: Target | None) -> dict[str, Any]:
-    """What a token keeps of a login and its scope."""
+    """The columns of a token for a login and its scope."""
     return {
         'user_id': login.user.id,
         'methods': list(login.methods),
@@ -208,7 +208,7 @@ def hash_of(token: str) -> str:
 
 
 def find_token(connection: sa.Connection, token: str, now: datetime) -> Token:
-    """A live token with the roles of its user; NotAuthenticated, also where there are none left."""
+    """A valid token with the current roles of its user; NotAuthenticated, also if no roles are left."""
     row = queries.find_token(connection, hash_of(token), now) if 0 < len(token) <= LONGEST_TOKEN else None
     if row is None:
         raise errors.NotAuthenticated()
@@ -234,14 +234,14 @@ def _scope_of(row: Token) -> Target | None:
 
 
 def _require_unchanged(connection: sa.Connection, user: User) -> None:
-    """The password was checked outside of the transaction; it may have been changed since."""
+    """The password was checked outside of the transaction, and may have been changed since."""
     now = queries.USERS.find(connection, lock=True, id=user.id)
     if now is None or not now.enabled or now.password_hash != user.password_hash:
         raise errors.NotAuthenticated()
 
 
 def scoped(connection: sa.Connection, login: Login, scope: Scope | None) -> tuple[Target | None, list[Role]]:
-    """What a login asks for and its roles there; the user's default project, if it asks for nothing."""
+    """The requested scope and the user's roles there; by default the user's default project."""
     if login.credential is not None:
         return _scoped_by_credential(connection, login.user, login.credential, scope)
     if login.trust is not None:
@@ -256,7 +256,7 @@ def scoped(connection: sa.Connection, login: Login, scope: Scope | None) -> tupl
 
 
 def _trusted(connection: sa.Connection, login: Login, scope: Scope | None, now: datetime) -> Login:
-    """The login as the trust has it that is asked for, if one is; with impersonation it is the trustor's."""
+    """The login adapted to the requested trust, if any; with impersonation it becomes the trustor's."""
     if login.credential is not None or not scope or TRUST not in scope:
         return login
     trust = spend(connection, scope[TRUST]['id'], login.user.id, now)
@@ -277,7 +277,7 @@ def _scoped_by_trust(connection: sa.Connection, trust: Trust) -> tuple[Target, l
 def _entrusted(
     connection: sa.Connection, parties: Trust | Token, role_ids: Sequence[str], target: Target
 ) -> list[Role]:
-    """The roles of a trust; none once one of the two may not log in, or the trustor does not have all of them."""
+    """The roles of a trust; none if either user may not log in, or the trustor no longer has all of them."""
     for user_id in (parties.trustor_user_id, parties.trustee_user_id):
         if not is_welcome(connection, queries.USERS.find(connection, id=user_id)):
             return []
@@ -288,7 +288,7 @@ def _entrusted(
 def _scoped_by_credential(
     connection: sa.Connection, user: User, credential: ApplicationCredential, scope: Scope | None
 ) -> tuple[Target, list[Role]]:
-    """The roles that the credential was made with and its user still has."""
+    """The roles that the credential was created with and its user still has."""
     if scope is not None:
         raise errors.NotAuthenticated('Application credentials cannot request a scope.')
     target = _project(connection, queries.PROJECTS.find(connection, id=credential.project_id))

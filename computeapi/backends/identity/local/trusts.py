@@ -1,4 +1,4 @@
-"""Trusts: some roles of one user on a project, with which another user may act."""
+"""Trusts: roles of one user on a project that are delegated to another user."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -15,11 +15,11 @@ from computeapi.db.identity import Reference, Token, Trust
 from computeapi.db.role_assignments import Role, effective_roles
 
 MOST = 1000
-"""How many trusts a user can have given."""
+"""The maximum number of trusts given by a user."""
 
 
 class TrustManager(RecordManager[Trust]):
-    """What has expired, or was used as often as it may be, is as good as deleted."""
+    """Expired and used-up trusts count as deleted."""
 
     records = queries.TRUSTS
     noun = 'trust'
@@ -40,9 +40,9 @@ class TrustManager(RecordManager[Trust]):
         expires_at: datetime | None = None,
         remaining_uses: int | None = None,
     ) -> Trust:
-        """A trust of the token's user, in roles that it has on the project.
+        """Create a trust of the token's user, with roles that it has on the project.
 
-        impersonation: whether the trustee is taken for the trustor.  remaining_uses: how many tokens it is good for.
+        impersonation: whether the trustee appears as the trustor.  remaining_uses: for how many tokens it can be used.
         """
         require_unrestricted(token)
         if token.access_rule_ids is not None:
@@ -53,7 +53,7 @@ class TrustManager(RecordManager[Trust]):
         if expires_at is not None and expires_at <= now:
             raise errors.Invalid("'expires_at' must be in the future.")
         with self.change() as connection:
-            # Who gives another one at the same moment waits for the user.
+            # The lock serializes this with other creations for the user.
             queries.USERS.find(connection, lock=True, id=token.user_id)
             queries.purge_trusts(connection, token.user_id, now)
             if len(self.records.named(connection, trustor_user_id=token.user_id)) >= MOST:
@@ -84,7 +84,7 @@ class TrustManager(RecordManager[Trust]):
         return [trust for trust in super().list(**values) if _living(trust, now)]
 
     def delete(self, token: Token, trust_id: str) -> None:
-        """Delete a trust, and with it the tokens of who acts by it; one of these may ask for it."""
+        """Delete a trust, and with it the tokens based on it; a token based on it may be used for that."""
         if token.trust_id != trust_id:
             require_unrestricted(token)
         with self.change() as connection:
@@ -93,7 +93,7 @@ class TrustManager(RecordManager[Trust]):
 
 
 def spend(connection: sa.Connection, trust_id: str, trustee_user_id: str, now: datetime) -> Trust:
-    """A trust that the user takes up, who may do so once less now; NotAuthenticated, Forbidden if it is another's."""
+    """Use a trust once; NotAuthenticated if it is invalid, Forbidden if its trustee is another user."""
     trust = queries.TRUSTS.find(connection, lock=True, id=trust_id)
     if trust is None or not _living(trust, now):
         raise errors.NotAuthenticated()

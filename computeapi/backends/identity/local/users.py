@@ -1,4 +1,4 @@
-"""Users, and the groups that they are in."""
+"""Users and groups."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -35,7 +35,7 @@ class UserManager(RecordManager[User]):
         options: dict[str, Any] | None = None,
         extra: dict[str, Any] | None = None,
     ) -> User:
-        """A user; without a password it cannot log in."""
+        """Create a user; without a password it cannot log in."""
         password_hash = None if password is None else self.passwords.hash(password)
         with self.change() as connection:
             return self.insert(
@@ -51,8 +51,8 @@ class UserManager(RecordManager[User]):
             )
 
     def update(self, user_id: str, **changes: Any) -> User:
-        """Change some columns or the `password`. A disabled user and one with a new password lose their tokens, as does
-        who acts by their trusts."""
+        """Change some columns or the `password`. Disabling a user or changing its password revokes its tokens,
+        including those by its trusts."""
         if 'password' in changes:
             password = changes.pop('password')
             changes['password_hash'] = None if password is None else self.passwords.hash(password)
@@ -60,7 +60,7 @@ class UserManager(RecordManager[User]):
 
     @repeated
     def _update(self, user_id: str, changes: Mapping[str, Any], proved: str | None = None) -> User:
-        """proved: the hash of the password that somebody knows, who is nobody if it is another one now."""
+        """proved: the password hash that the caller has proved to know; NotAuthenticated if it has changed since."""
         with self.change() as connection:
             user = self.require(connection, user_id, lock=True)
             if proved not in (None, user.password_hash):
@@ -70,7 +70,7 @@ class UserManager(RecordManager[User]):
             return self.change_record(connection, user, user_id, changes)
 
     def change_password(self, user_id: str, original: str, password: str) -> None:
-        """A user's own change, who proves to know the password so far."""
+        """Change the password of a user who proves to know the current one."""
         user = self.verified(self._found(user_id), original)
         if user is None:
             raise errors.NotAuthenticated()
@@ -79,7 +79,7 @@ class UserManager(RecordManager[User]):
         self._update(user_id, {'password_hash': self.passwords.hash(password)}, user.password_hash)
 
     def verified(self, user: User | None, password: str) -> User | None:
-        """The user, if it is enabled and this is its password; it takes as long if there is no such user."""
+        """The user, if it is enabled and this is its password; takes as long if there is no such user."""
         password_hash = user.password_hash if user else None
         if not self.passwords.matches(password, password_hash) or user is None or not user.enabled:
             return None
@@ -87,7 +87,7 @@ class UserManager(RecordManager[User]):
             return user
         anew = {'password_hash': self.passwords.hash(password)}
         self.store.tell(self.records.update, anew, id=user.id, password_hash=password_hash)
-        # Another login may have done so at the same moment, or somebody may have changed the password.
+        # Another login may have rehashed the password at the same time, or it may have been changed.
         return self.verified(self._found(user.id), password)
 
     def _found(self, user_id: str) -> User | None:
@@ -126,7 +126,7 @@ class GroupManager(PlainManager[UserGroup]):
             return queries.groups_of(connection, user_id)
 
     def add_member(self, group_id: str, user_id: str) -> None:
-        """Let a user be in a group; to do so again changes nothing."""
+        """Add a user to a group; idempotent."""
         with self.change() as connection:
             self.require(connection, group_id, lock=True)
             if queries.USERS.find(connection, id=user_id) is None:

@@ -43,7 +43,9 @@ class Notices:
         except Exception as error:
             bug = None if isinstance(error, DatabaseTrouble) else error
             changed = ', '.join(notice.server_ids)
-            LOG.error('Nobody knows that the network of these servers changed: %s', changed, exc_info=bug)
+            LOG.error(
+                'The network of these servers has changed, but nobody could be notified: %s', changed, exc_info=bug
+            )
 
     def send_left(self) -> None:
         """Send the notices that were stored but not sent."""

@@ -1,4 +1,4 @@
-"""The networks of a cloud: a Neutron."""
+"""The networks of a Neutron."""
 
 from computeapi.backends.network.neutron.floating_ips import NeutronFloatingIPs
 from computeapi.backends.network.neutron.former import NoFormerNetworks
@@ -8,4 +8,4 @@ from computeapi.backends.network.neutron.security_groups import NeutronSecurityG
 
 
 class NeutronNetworks(NeutronNets, NeutronPorts, NeutronSecurityGroups, NeutronFloatingIPs, NoFormerNetworks):
-    """The `Networks` of compute; made without asking Neutron anything."""
+    """Implements compute's `Networks`; creating it sends no request to Neutron."""

@@ -1,4 +1,4 @@
-"""How a Neutron is asked, and its errors as ours."""
+"""Calls Neutron, and translates its errors."""
 
 from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import contextmanager
@@ -46,7 +46,7 @@ REFUSALS: Refusals = {
 
 
 class NeutronClient:
-    """A Neutron, asked as the caller of a context, or as this service where that has no token."""
+    """A Neutron, called as the caller of a context, or as this service if the context has no token."""
 
     def __init__(self, conf: cfg.ConfigOpts):
         self.service = NeighbourService(conf, 'Neutron', 'neutron', 'network', 2)
@@ -58,7 +58,7 @@ class NeutronClient:
             yield self.service.proxy(context, Proxy)
 
     def found(self, context: Context, listing: Callable[..., Iterable[Resource]], **filters: Any) -> list[Document]:
-        """What one of Proxy's listings has with these filters, oldest first."""
+        """The resources from one of Proxy's list methods with these filters, oldest first."""
         with self.asked(context) as neutron:
             found = [document(each) for each in listing(neutron, **filters)]
         return sorted(found, key=lambda each: (each.get('created_at') or '', each['id']))
@@ -71,7 +71,7 @@ class NeutronClient:
         values: Iterable[str],
         **filters: Any,
     ) -> list[Document]:
-        """The same for all that has one of the values under the name, in as few requests as there must be."""
+        """The same for several values of one filter, in as few requests as possible."""
         return [each for piece in pieces(values) for each in self.found(context, listing, **{name: piece}, **filters)]
 
     def by_id(
@@ -86,7 +86,7 @@ class NeutronClient:
 
 
 class Remembered:
-    """What hardly ever changes, by its id, for REMEMBERED_SECONDS; what is not there is not remembered."""
+    """Caches things that rarely change, by ID, for REMEMBERED_SECONDS; missing ones are not cached."""
 
     def __init__(self, ask: Callable[[Context, Iterable[str]], dict[str, Document]]):
         self.ask = ask
@@ -104,13 +104,13 @@ class Remembered:
 
 
 def document(resource: Resource) -> Document:
-    """A resource in Neutron's words; what this caller is not shown is not in it."""
+    """A resource in Neutron's format, without attributes that this caller is not shown."""
     body = resource.to_dict(computed=False, original_names=True)
     return {name: value for name, value in body.items() if value is not None}
 
 
 def is_id(text: str) -> bool:
-    """Whether it can be the id of anything there; all that is said in the path of an URL must be one."""
+    """Whether it can be an ID in Neutron; everything that goes into a URL path must be one."""
     try:
         return str(UUID(text)) == text.lower()
     except ValueError:

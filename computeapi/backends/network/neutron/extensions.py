@@ -1,4 +1,4 @@
-"""What a Neutron can do beyond the common: looked up once in a while."""
+"""The extensions of a Neutron, which are looked up periodically."""
 
 from collections.abc import Callable, Set
 
@@ -12,10 +12,10 @@ ROUTERS = 'router'
 
 
 class NeutronExtensions:
-    """The aliases of a Neutron's extensions; `alias in extensions`.
+    """The aliases of a Neutron's extensions; use `alias in extensions`.
 
-    ask: asks it for them.  seconds: how long an answer is good for. Nobody waits for another's look: while one asks
-    anew, the rest goes by what was known.
+    ask: fetches them.  seconds: how long an answer is valid. Only one caller refreshes it: meanwhile the others use the
+    previous answer.
     """
 
     def __init__(self, ask: Callable[[], Set[str]], seconds: float):

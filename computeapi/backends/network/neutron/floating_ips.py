@@ -61,7 +61,7 @@ class NeutronFloatingIPs(NeutronClient):
         return self._floating_ips(context, [changed])[0]
 
     def _floating_ips(self, context: Context, found: list[Document]) -> list[FloatingIP]:
-        """With the names of their networks, and the servers that they lead to."""
+        """Adds the names of their networks, and the servers that they lead to."""
         if not found:
             return []
         service = context.elevated()

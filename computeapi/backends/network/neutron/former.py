@@ -1,4 +1,4 @@
-"""What compute kept of networks by itself, and a Neutron has not."""
+"""The operations of nova-network that a Neutron does not have."""
 
 from typing import NoReturn
 

@@ -1,4 +1,4 @@
-"""The networks of a Neutron, and how much of everything a project may have."""
+"""The networks and quotas of a Neutron."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from computeapi.backends.network import Network
 from computeapi.backends.network.neutron.client import Document, NeutronClient, document
 from computeapi.context import Context
 
-# How compute's proxies name the resources that have quotas.
+# The names in compute's proxy APIs of resources that have quotas.
 QUOTA_NAMES = {
     'floatingip': 'floating_ips',
     'network': 'networks',
@@ -25,7 +25,7 @@ GUARANTEES = {
     ('minimum_packet_rate', 'egress'): 'NET_PACKET_RATE_EGR_KILOPACKET_PER_SEC',
     ('minimum_packet_rate', 'ingress'): 'NET_PACKET_RATE_IGR_KILOPACKET_PER_SEC',
 }
-"""What a rule of a QoS policy asks of a host, by its type and direction."""
+"""The resource class that a QoS rule requests from a host, by its type and direction."""
 
 
 class NeutronNets(NeutronClient):
@@ -72,7 +72,7 @@ class NeutronNets(NeutronClient):
         }
 
     def _networks(self, context: Context, found: Iterable[Document]) -> list[Network]:
-        """With their subnets, also those of networks that are only shared, or lead to the outside."""
+        """Adds their subnets, including those that the caller cannot see, of shared and external networks."""
         networks = sorted(found, key=lambda network: network.get('created_at') or '')
         service = context.elevated()
         ids = [network['id'] for network in networks if network.get('subnets')]
@@ -87,7 +87,7 @@ class NeutronNets(NeutronClient):
         ]
 
     def _request(self, service: Context, policy_id: str) -> Mapping[str, Any] | None:
-        """What the ports of a network with this policy ask of a host."""
+        """What the ports of a network with this QoS policy request from a host."""
         with self.asked(service) as neutron:
             rules = document(neutron.get_qos_policy(policy_id)).get('rules', ())
         found = {

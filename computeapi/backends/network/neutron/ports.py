@@ -1,7 +1,7 @@
 """The ports of a Neutron.
 
-A port is made by the caller, so that the quotas and the policy of the project hold, and bound by this service, for
-where it is used is not the caller's to say.
+Ports are created as the caller, so that the quotas and policies of the project apply, and bound as this service,
+because callers must not choose the host.
 """
 
 import functools
@@ -29,7 +29,7 @@ QOS = ('qos_policy_id', 'qos_network_policy_id')
 class NeutronPorts(NeutronClient):
     @functools.cached_property
     def on(self) -> Remembered:
-        """The networks that ports are on."""
+        """The networks of ports."""
         return Remembered(lambda context, ids: self.by_id(context, Proxy.networks, ids))
 
     def port(self, context: Context, port_id: str) -> Port:
@@ -83,7 +83,7 @@ class NeutronPorts(NeutronClient):
             description=mark(key) if key else '',
         )
         bound = self._bind(context, made, server_id, host, zone, hostname)
-        # No floating IP leads to one that is new.
+        # A new port has no floating IPs.
         return self._described(context, [bound], floating=before is not None)[0]
 
     def bind_port(
@@ -143,7 +143,7 @@ class NeutronPorts(NeutronClient):
         changed = self._update_port(context, port['id'], security_group_ids=list(group_ids))
         return self._described(context, [changed])[0]
 
-    # Several bindings of one port
+    # Multiple bindings of a port
 
     def add_binding(self, context: Context, port_id: str, host: str, *, allocation: Allocation | None = None) -> bool:
         if BINDINGS not in self.extensions:
@@ -172,7 +172,7 @@ class NeutronPorts(NeutronClient):
             with self.asked(context.elevated()) as neutron:
                 neutron.put(f'/ports/{port_id}/bindings/{quote(host, safe="")}/activate', raise_exc=True)
         except errors.PortBindingExists:
-            # It is active.
+            # It is active already.
             return
 
     def delete_binding(self, context: Context, port_id: str, host: str) -> None:
@@ -189,7 +189,7 @@ class NeutronPorts(NeutronClient):
             return
 
     def binding(self, context: Context, port_id: str, host: str) -> PortBinding:
-        """Of the port on that host, which need not be the one that it is used on now; PortNotFound, NotFound."""
+        """The binding of the port to that host, which need not be the active one; PortNotFound, NotFound."""
         port = self._port(context, port_id)
         vif_type, details = port.get(VIF_TYPE), port.get(VIF_DETAILS)
         if port.get(HOST) != host and BINDINGS in self.extensions:
@@ -201,22 +201,22 @@ class NeutronPorts(NeutronClient):
         facts = (port['network_id'], port['project_id'], network.get('mtu', Port.mtu))
         return PortBinding(*facts, vif_type or 'unbound', details or {})
 
-    # What all this stands on
+    # Shared by the above
 
     def _port(self, context: Context, port_id: str) -> Document:
-        """As the caller sees it."""
+        """The port as the caller sees it."""
         if not is_id(port_id):
             raise errors.PortNotFound(id=port_id)
         with self.asked(context) as neutron:
             return document(neutron.get_port(port_id))
 
     def _whole(self, context: Context, port_id: str) -> Document:
-        """With what its owner is not shown, for whoever sees the port."""
+        """The port with the attributes that its owner is not shown; it must be visible to the caller."""
         port = self._port(context, port_id)
         return self._port(context.elevated(), port_id) if has_token(context) else port
 
     def _made(self, context: Context, server_id: str, key: str | None) -> Document | None:
-        """The port that was made for the server under the key, if any was."""
+        """The port that was created for the server under the key, if any."""
         if key is None:
             return None
         found = self.found(context, Proxy.ports, device_id=server_id, description=mark(key))
@@ -241,7 +241,7 @@ class NeutronPorts(NeutronClient):
         hostname: str | None,
         allocation: Allocation | None = None,
     ) -> Document:
-        """Say whose the port is and where it is used. RevisionMismatch if it changed while it was nobody's."""
+        """Set the port's device and host. RevisionMismatch if an unattached port was changed concurrently."""
         holder = port.get('device_id')
         if holder not in ('', server_id):
             raise errors.PortInUse(id=port['id'])
@@ -255,7 +255,7 @@ class NeutronPorts(NeutronClient):
             facts['binding_profile'] = profile
         if holder and port.get(VIF_TYPE) != FAILED and is_so(port, facts):
             return port
-        # Two servers may want a port that is nobody's at the same moment.
+        # Two servers may try to take an unattached port at the same time.
         revision = None if holder else port.get('revision_number')
         bound = self._update_port(service, port['id'], revision=revision, **facts)
         if host and bound.get(VIF_TYPE) == FAILED:
@@ -263,7 +263,7 @@ class NeutronPorts(NeutronClient):
         return bound
 
     def _described(self, context: Context, found: list[Document], *, floating: bool = False) -> list[Port]:
-        """The ports with what belongs to them elsewhere. Whoever sees a port may know what its network is called."""
+        """Adds to the ports what belongs to them elsewhere. Whoever can see a port may know the name of its network."""
         if not found:
             return []
         service = context.elevated()
@@ -286,25 +286,26 @@ class NeutronPorts(NeutronClient):
         return found
 
     def _with_requests(self, service: Context, found: list[Document]) -> list[Document]:
-        """What ports ask of hosts, which their owners are not shown: only those with a policy ask for anything."""
+        """Adds resource requests, which owners are not shown: only ports with a QoS policy have any."""
         asking = [port['id'] for port in found if any(port.get(name) for name in QOS)]
         seen = self.by_id(service, Proxy.ports, asking)
         return [seen.get(port['id'], port) for port in found]
 
 
 def is_told_of(binding: Document) -> bool:
-    """Whether Neutron tells when the port is connected where it is not used yet: with a bridge of its own in between
-    the agent of the host connects it as soon as that is there; elsewhere it may be only when the server has come."""
+    """Whether Neutron reports when the port is connected on a host where it is not active yet: with hybrid plugging,
+    the host's agent connects it as soon as its bridge exists; otherwise that may happen only after the server has
+    arrived."""
     return bool(binding.get('vif_details', {}).get('ovs_hybrid_plug'))
 
 
 def mark(key: str) -> str:
-    """What tells a port that is made under a key. It must be there from the first moment, and tags come later."""
+    """The description of a port created under a key. It must be set at creation; tags can only be added later."""
     return f'{MARK}{key}'
 
 
 def is_so(port: Document, facts: Document) -> bool:
-    """Whether the port has these facts already, as far as one is shown where it is bound."""
+    """Whether the port already has these values, as far as its binding is visible."""
     if HOST not in port:
         return False
     names = {'binding_host_id': HOST, 'binding_profile': PROFILE}
@@ -312,11 +313,11 @@ def is_so(port: Document, facts: Document) -> bool:
 
 
 def own_profile(port: Document, allocation: Allocation | None = None) -> Document:
-    """What the binding of a port is told by others than compute, and where it has what it asks for."""
+    """The binding profile without compute's migration target, and with the given allocation."""
     profile = profile_of(port.get(PROFILE, {}), allocation)
     return {name: value for name, value in profile.items() if name != MIGRATING_TO}
 
 
 def staying_profile(port: Document) -> Document:
-    """What the binding of a port is told whose server goes nowhere."""
+    """The binding profile of a port whose server is not moving."""
     return own_profile(port, port.get(PROFILE, {}).get(ALLOCATION))

@@ -68,14 +68,14 @@ class NeutronSecurityGroups(NeutronClient):
             neutron.delete_security_group_rule(rule_id, ignore_missing=False)
 
     def _called(self, context: Context, wanted: list[str]) -> list[Document]:
-        """One group for each; an id means more than a name."""
+        """One group for each; IDs take precedence over names."""
         named = self.found_by(context, Proxy.security_groups, 'name', wanted, project_id=context.project_id)
         by_id = self.by_id(context, Proxy.security_groups, wanted)
         return [by_id.get(each) or only(each, [group for group in named if group['name'] == each]) for each in wanted]
 
 
 def group_of(group: Document) -> SecurityGroup:
-    """The group with its rules as they were made."""
+    """The group with its rules in the order of creation."""
     rules = sorted(group['security_group_rules'], key=lambda rule: (rule.get('created_at') or '', rule['id']))
     return SecurityGroup.of(group | {'security_group_rules': rules})
 

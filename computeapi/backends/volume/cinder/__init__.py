@@ -10,12 +10,12 @@ from computeapi.backends.volume.cinder.volumes import CinderVolumeLife
 class CinderVolumes(CinderVolumeLife, CinderUse, CinderSnapshotLife):
     """The volumes of a Cinder; see `computeapi.backends.volume.Volumes`.
 
-    cfg.ConfigFileValueError without a key for the tokens of callers: only they make volumes of their own."""
+    cfg.ConfigFileValueError without a key to encrypt callers' tokens: new volumes are created with these."""
 
     def __init__(self, conf: cfg.ConfigOpts):
         if not conf.service_user.task_token_key:
             raise cfg.ConfigFileValueError(
-                'With a Cinder servers get volumes that are made with the token of whoever asks for them: '
-                '[service_user]task_token_key must say what these are encrypted with until then'
+                'Cinder creates volumes for servers with the token of the caller: '
+                '[service_user]task_token_key must be set, with which it is encrypted until then'
             )
         super().__init__(conf)

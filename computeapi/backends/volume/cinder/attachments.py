@@ -1,4 +1,4 @@
-"""What servers hold of volumes: the attachments of Cinder's version 3.44 and later."""
+"""Attachments of volumes to servers, by the attachment API of Cinder's version 3.44 and later."""
 
 import builtins
 from collections.abc import Collection, Mapping
@@ -16,7 +16,7 @@ from computeapi.errors import AttachmentNotFound, Error, Invalid, NotSupported
 
 NEEDED = '3.44'
 PASSING, TRIES = (500, 504), 5
-"""What Cinder answers while its hosts are busy with a volume, and how often it is asked then."""
+"""The statuses that Cinder returns while its hosts are busy with a volume, and the number of tries in that case."""
 
 
 class CinderUse(CinderBase):
@@ -45,12 +45,12 @@ class CinderUse(CinderBase):
     def attachments(
         self, context: Context, *, server_ids: Collection[str] = (), volume_id: str | None = None
     ) -> builtins.list[Attachment]:
-        """Of several servers those are chosen here: Cinder cannot be asked for them."""
+        """For several servers they are filtered here, because Cinder has no such filter."""
         asked: dict[str, Any] = {'volume_id': volume_id} if volume_id else {}
         if len(server_ids) == 1:
             asked['instance_id'] = next(iter(server_ids))
         if not asked:
-            # There may be more than one page of them.
+            # There may be more than one page.
             asked['limit'] = MOST
         with self.asked(context) as cinder:
             found = [attachment_of(each) for each in cinder.attachments(details=False, all_projects=True, **asked)]
@@ -62,12 +62,12 @@ class CinderUse(CinderBase):
             patient(cinder).update_attachment(attachment_id, connector=dict(connector))
 
     def connection(self, context: Context, server_id: str, volume_id: str, host: str) -> dict[str, Any]:
-        """How that host reaches the volume of the server, with secrets in it: `driver_volume_type`, and what that
-        kind of storage takes; AttachmentNotFound."""
+        """How that host connects to the server's volume, including secrets: `driver_volume_type`, and what that kind of
+        storage needs; AttachmentNotFound."""
         held = [each.id for each in self.attachments(context, server_ids=[server_id], volume_id=volume_id)]
         with self.asked(context, lambda words: AttachmentNotFound(id=volume_id)) as cinder:
             if len(held) > 1:
-                # Two hosts, while a server moves.
+                # One for each of two hosts, while the server moves.
                 users = {use['attachment_id']: use['host_name'] for use in cinder.get_volume(volume_id).attachments}
                 held = [each for each in held if users.get(each) == host]
             if not held:
@@ -98,6 +98,6 @@ def not_available(words: str) -> Error:
 
 
 def patient(cinder: Proxy) -> Proxy:
-    """Asks again for a while where Cinder says that it came to no end."""
+    """Retries requests for a while if Cinder did not finish them."""
     cinder.retriable_status_codes, cinder.status_code_retries = [*PASSING], TRIES - 1
     return cinder

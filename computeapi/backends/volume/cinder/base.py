@@ -1,4 +1,4 @@
-"""How Cinder is asked."""
+"""Calls Cinder."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from computeapi.context import Context
 from computeapi.errors import Conflict, Error, Invalid, OverQuota
 
 REFUSALS: Mapping[int, Callable[[str], Error]] = {400: Invalid, 409: Conflict, 413: OverQuota}
-"""What a caller can mend, whatever was asked."""
+"""Errors that a caller can correct, whatever the request."""
 
 
 class CinderBase:
@@ -25,7 +25,7 @@ class CinderBase:
         missing: Callable[[str], Error] | None = None,
         refusals: Mapping[int, Callable[[str], Error]] = REFUSALS,
     ) -> Iterator[Proxy]:
-        """Cinder for this caller. missing: the error for what it does not find, made of its words."""
+        """Cinder for this caller. missing: makes the error for a 404 from its message."""
         refusals = refusals if missing is None else {**refusals, 404: missing}
         with self.service.asked(context, refusals):
             yield self.service.proxy(context, Proxy)

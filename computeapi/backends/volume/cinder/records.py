@@ -1,4 +1,4 @@
-"""What Cinder answers, as compute knows it."""
+"""Converts Cinder's answers to compute's records."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -14,10 +14,10 @@ from computeapi.backends.volume import Attachment, Snapshot, Volume, VolumeType
 from computeapi.context import Context
 
 WANTED_ID = 'computeapi_id'
-"""The key of the metadata in which lies the id that compute wanted a volume or a snapshot to have."""
+"""The metadata key for the ID that compute wanted for a volume or snapshot."""
 
 ABOUT_USE = ('readonly', 'attached_mode')
-"""What Cinder shows among the metadata, and nobody put there."""
+"""Entries that Cinder itself adds to the metadata in its answers."""
 
 
 def volume_of(found: volumes.Volume, context: Context) -> Volume:

@@ -62,12 +62,12 @@ class CinderSnapshotLife(CinderBase):
 
 
 def wanted(snapshot_id: str, known: Iterable[Any]) -> Any:
-    """The one among them that compute wanted to have this id."""
+    """The one among them for which compute wanted this ID."""
     return next((each for each in known if (each.metadata or {}).get(WANTED_ID) == snapshot_id), None)
 
 
 def missing_snapshot(snapshot_id: str) -> Callable[[str], Error]:
-    """As `missing_volume`."""
+    """Like `missing_volume`."""
     if not is_uuid_like(snapshot_id):
         raise SnapshotNotFound(id=snapshot_id)
     return lambda words: SnapshotNotFound(id=snapshot_id)

@@ -1,4 +1,4 @@
-"""Volumes, their types and zones."""
+"""Volumes, volume types and availability zones."""
 
 import builtins
 import itertools
@@ -24,7 +24,7 @@ class CinderVolumeLife(CinderBase):
             return volume_of(cinder.get_volume(volume_id), context)
 
     def get_many(self, context: Context, volume_ids: Iterable[str]) -> dict[str, Volume]:
-        """One after the other: Cinder cannot be asked for several."""
+        """One after the other, because Cinder has no query for several."""
         found = {}
         for volume_id in volume_ids:
             try:
@@ -92,7 +92,7 @@ class CinderVolumeLife(CinderBase):
             with self.asked(context, missing_volume(old_volume_id)) as cinder:
                 answer = cinder.post(f'/volumes/{old_volume_id}/action', json=action, raise_exc=True).json()
         except Invalid:
-            # The new volume goes when it has taken the old one's place, and with it the old one's id.
+            # Once the new volume has taken the old one's place and ID, its own record is deleted.
             if failed or self._is_there(context, new_volume_id):
                 raise
             return old_volume_id
@@ -109,7 +109,7 @@ class CinderVolumeLife(CinderBase):
             return [zone.name for zone in cinder.availability_zones() if zone.state.get('available')]
 
     def volume_type(self, context: Context, name_or_id: str) -> VolumeType:
-        """None of them has a name that is the id of another."""
+        """No type has a name that is the ID of another one."""
         with self.asked(context) as cinder:
             for each in cinder.types(is_public='None'):
                 if name_or_id in (each.id, each.name):
@@ -118,25 +118,25 @@ class CinderVolumeLife(CinderBase):
 
 
 def found_by(cinder: Proxy, context: Context, wanted_id: str) -> Any:
-    """The volume of the caller's project that compute wanted to have this id; None if there is none."""
+    """The volume of the caller's project for which compute wanted this ID; None if there is none."""
     known = cinder.volumes(properties=str({WANTED_ID: wanted_id}), **of_project(context))
     return next(iter(known), None)
 
 
 def of_project(context: Context) -> dict[str, Any]:
-    """How a list is asked for what is the caller's project's: an administrator acts for it without being in it."""
+    """The filters for a list of the caller's project: an administrator acts for a project without being a member."""
     return {'all_projects': True, 'project_id': context.project_id} if context.is_admin else {}
 
 
 def missing_volume(volume_id: str) -> Callable[[str], Error]:
-    """The error for a volume that Cinder does not find; raised at once for what is no id, as paths of URLs need."""
+    """The error for a missing volume; raised at once for anything but a UUID, which must not get into a URL."""
     if not is_uuid_like(volume_id):
         raise VolumeNotFound(id=volume_id)
     return lambda words: VolumeNotFound(id=volume_id)
 
 
 def missing_origin(given: Mapping[str, Any]) -> Callable[[str], Error]:
-    """Which of the things that a volume is to be made of Cinder does not find: the one that it names."""
+    """The error for a 404 when a volume is created: about the source or type that Cinder's message names."""
     kinds = {
         'snapshot_id': SnapshotNotFound,
         'source_volume_id': VolumeNotFound,

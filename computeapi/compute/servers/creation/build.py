@@ -113,7 +113,7 @@ def retreat(job: Job) -> None:
     try:
         placement.remove_machines(job.platform, job.server)
     except HypervisorError as error:
-        LOG.warning('Host %s may still have the machine of %s: %s', job.server.host, job.server.uuid, error)
+        LOG.warning('Host %s may still have the virtual machine of %s: %s', job.server.host, job.server.uuid, error)
     placement.let_go(job)
     with job.store.write() as connection:
         allocations.release(connection, job.server.uuid)

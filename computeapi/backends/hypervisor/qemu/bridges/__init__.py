@@ -1,16 +1,16 @@
-"""Networks as bridges of the host: one for each network, a tap for each port, a DHCP server beside them, and nftables.
+"""Networks as bridges of the host: a bridge per network, a tap per port, a DHCP server per bridge, and nftables.
 
-    wires     what the network service says of the ports here
-    admission which subnets can be here
+    wires     reads the ports here from the network service
+    admission decides which subnets can be on this host
     links     bridges, taps, addresses
-    taps      what guests are told of theirs
-    dhcp      who gives guests their addresses
-    firewall  which packets pass, and under which address they leave
-    command   programs that are run
+    taps      the guest's side of taps
+    dhcp      gives guests their addresses
+    firewall  which packets pass, and with which source address they leave
+    command   runs programs of the host
 
-What is wanted is always told as a whole: which ports are here is noted in a folder, all else is asked of the network
-service. So it does not matter what was there, or who died in the middle of it. What cannot be is left out, and keeps
-nothing else from being as it should.
+The desired state is always applied as a whole: a folder records which ports are here, all else is read from the network
+service. The previous state does not matter, nor does an interruption halfway. Whatever cannot be applied is left out,
+and does not keep the rest from being applied.
 """
 
 import hashlib
@@ -37,10 +37,10 @@ AMISS = 'The networks of the host are not as they should be: %s'
 
 
 class Bridges(Taps):
-    """folder: where it is noted what is here.  service: the network service.
+    """folder: records what is here.  service: the network service.
 
-    within: what subnets here may be part of.  metadata_port: of the loopback, where guests are answered that ask the
-    metadata address; None: nobody does."""
+    within: the networks in which subnets here must lie.  metadata_port: the port of the loopback that answers
+    guests' requests to the metadata address; None: there is no such service."""
 
     def __init__(
         self, folder: Path, service: Documents, within: Sequence[IPv4Network], metadata_port: int | None = None
@@ -48,7 +48,7 @@ class Bridges(Taps):
         self.folder, self.service, self.within, self.metadata_port = folder, service, within, metadata_port
         self.said: dict[str, str] = {}
 
-    # ------------------------------------------------------------ what the driver asks
+    # ------------------------------------------------------------ called by the driver
 
     def set_up(self, server_id: str, interface: Interface) -> None:
         port_id = port_of(interface)
@@ -68,7 +68,7 @@ class Bridges(Taps):
             self.try_to_bring_about(ports)
 
     def guest_at(self, address: str) -> str | None:
-        """Subnets of one host do not overlap, and only who holds an address asks for metadata from it."""
+        """Subnets of one host do not overlap, and only the holder of an address can ask for metadata from it."""
         here = PortsHere(self.path)
         ports = self.service.find(Context().elevated(), 'ports', {'id': sorted(here.known)}) if here.known else []
         held = [(port['id'], each) for port in ports for each in port['fixed_ips'] if each['subnet_id'] in here.subnets]
@@ -76,7 +76,7 @@ class Bridges(Taps):
         return here.known[holders[0]] if len(holders) == 1 else None
 
     def refresh(self) -> None:
-        """What changed in the network service since, e.g. security groups; asked now and then."""
+        """Apply what has changed in the network service, e.g. security groups; called periodically."""
         try:
             with self.locked() as ports:
                 if ports.known or ports.bridges:
@@ -84,11 +84,11 @@ class Bridges(Taps):
         except HypervisorError as error:
             LOG.warning(AMISS, error)
 
-    # ------------------------------------------------------------ what is wanted, and made so
+    # ------------------------------------------------------------ the desired state
 
     @contextmanager
     def locked(self) -> Iterator['PortsHere']:
-        """The ports that are here, while nobody else changes anything; HypervisorError when that takes too long."""
+        """The ports that are here, under the lock; HypervisorError if it takes too long to get it."""
         with changing(self.folder):
             yield PortsHere(self.path)
 
@@ -97,18 +97,18 @@ class Bridges(Taps):
         return self.folder / 'ports.json'
 
     def try_to_bring_about(self, ports: 'PortsHere') -> None:
-        """What goes wrong is tried again at the next occasion."""
+        """Apply the desired state; failures are logged and retried at the next occasion."""
         try:
             problems = self.bring_about(ports)
         except HypervisorError as error:
             LOG.warning(AMISS, error)
         else:
             for port_id in problems.keys() - self.said.keys():
-                LOG.warning('Port %s is not connected: %s', port_id, problems[port_id])
+                LOG.warning('Port %s could not be connected: %s', port_id, problems[port_id])
             self.said = problems
 
     def bring_about(self, ports: 'PortsHere') -> dict[str, str]:
-        """Let the host be as the network service wants it for these ports; why some are not connected, by port."""
+        """Apply what the network service wants for these ports; returns why some are not connected, by port."""
         wanted = read(self.service, Context().elevated(), ports.known.keys())
         bridges, taps = {each.bridge for each in wanted.segments.values()}, {wire.tap for wire in wanted.wires}
         self.remove_others(ports, bridges, taps)
@@ -124,10 +124,10 @@ class Bridges(Taps):
         return problems | self.plug_in_all(wanted, refused | broken)
 
     def bridge(self, segment: Segment, wiring: Wiring, others: Iterable[IPv4Network]) -> None:
-        """others: what the host reaches by other links."""
+        """others: networks that the host reaches by other links."""
         links.make_bridge(segment.bridge, segment.mtu)
         links.lead_to_loopback(segment.bridge, leads=self.metadata_port is not None)
-        # The host is the world outside, too, but where there is another one.
+        # The host acts as the outside gateway, too, unless it reaches that address by another link.
         outside = [f'{gateway}/32' for gateway in segment.outside if not any(gateway in other for other in others)]
         links.set_addresses(segment.bridge, [*firewall.addresses_of(segment, wiring), *outside])
         DhcpServer(self.folder, segment.bridge).serve(segment, wiring.wires_of(segment))
@@ -155,7 +155,7 @@ class Bridges(Taps):
         )
 
     def plug_in_all(self, wiring: Wiring, amiss: Mapping[str, str | None]) -> dict[str, str]:
-        """When all is there that guards them. amiss: why a subnet or a network is not here, by id."""
+        """Connect the ports once their rules are in place. amiss: why a subnet or a network is not here, by ID."""
         problems = {}
         for wire in wiring.wires:
             around = [*(subnet_id for subnet_id, _ in wire.addresses), wire.network_id]
@@ -170,7 +170,7 @@ class Bridges(Taps):
         links.put_on(wire.tap, segment.bridge)
 
     def remove_others(self, ports: 'PortsHere', bridges: set[str], taps: set[str]) -> None:
-        """What was here and is not wanted any more; what cannot be removed stays noted."""
+        """Remove what is here and no longer wanted; whatever cannot be removed stays recorded."""
         problems = [problem_of(links.remove, tap) for tap in ports.taps - taps]
         problems += [problem_of(self.remove_bridge, bridge) for bridge in ports.bridges - bridges]
         for problem in filter(None, problems):
@@ -182,7 +182,7 @@ class Bridges(Taps):
 
 
 def problem_of(do: Callable[..., None], *arguments: Any) -> str | None:
-    """What goes wrong with one network or port is no matter of others."""
+    """The error message, if any: a failure of one network or port must not affect others."""
     try:
         do(*arguments)
     except (HypervisorError, OSError) as error:
@@ -191,10 +191,10 @@ def problem_of(do: Callable[..., None], *arguments: Any) -> str | None:
 
 
 class PortsHere:
-    """What is on the host, as a file keeps it.
+    """The record of what is on the host, kept in a file.
 
-    known: the servers of ports, by port.  bridges, taps: links that were made, or were to be.  subnets: ids of those
-    that are on them.  digests: by tap, of the rules that hold."""
+    known: server ID by port ID.  bridges, taps: links that were created, or were about to be.  subnets: the IDs of the
+    subnets on them.  digests: by tap, of its current rules."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -213,12 +213,12 @@ class PortsHere:
         self.keep()
 
     def changed(self, digests: dict[str, str]) -> list[str]:
-        """Those with other rules than before; these are what holds from now on."""
+        """The taps whose rules have changed; records the new digests."""
         former, self.digests = self.digests, digests
         return [tap for tap, digest in digests.items() if former.get(tap) != digest]
 
     def write(self, bridges: set[str], taps: set[str], subnets: set[str]) -> None:
-        """What is to be here; what was, and is there still, is not forgotten."""
+        """Record what is to be here; links that were recorded before and still exist stay recorded."""
         left = links.names()
         self.bridges, self.taps, self.subnets = bridges | self.bridges & left, taps | self.taps & left, subnets
         self.keep()

@@ -1,4 +1,4 @@
-"""Which subnets can be on the host: those whose addresses nothing else here has."""
+"""Decides which subnets can be on the host: those whose addresses nothing else here uses."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -7,21 +7,22 @@ from ipaddress import IPv4Network
 from computeapi.backends.hypervisor.qemu.bridges.wires import Segment, Subnet, Wire, Wiring
 
 Way = tuple[IPv4Network, str]
-"""What the host reaches, and by which link."""
+"""A network that the host reaches, and the link by which it does."""
 
 
 def admitted(
     wanted: Wiring, known: Collection[str], ways: Sequence[Way], within: Sequence[IPv4Network]
 ) -> tuple[Wiring, dict[str, str]]:
-    """What is wanted without the subnets that cannot be here, and why not, by the id of each.
+    """The desired wiring without the subnets that cannot be here, and the reasons, by subnet ID.
 
-    known: subnets that were here before, which go first.  within: what subnets may be part of."""
+    known: IDs of subnets that were here before, which take precedence.  within: the networks in which subnets must
+    lie."""
     ours = {segment.bridge for segment in wanted.segments.values()}
     others = [way for way in ways if way[1] not in ours]
     taken: list[Way] = []
     refused = {}
     for way, subnet in sorted(_offered(wanted), key=lambda each: (each[0] not in ways, each[1].id not in known)):
-        # What came onto the host, or was said, later than the bridge does not take its guests off.
+        # A subnet that is already on its bridge stays, even if a conflicting route or a changed option came later.
         problem = _overlap(way, taken) or (None if way in ways else _intrusion(way, others, within))
         if problem is None:
             taken.append(way)
@@ -63,7 +64,7 @@ def _segment(segment: Segment, refused: Mapping[str, str]) -> Segment:
 
 
 def _wire(wire: Wire, refused: Mapping[str, str]) -> Wire:
-    """Its rules hold whatever it speaks as; but the host knows it by no address that may be somebody else's."""
+    """Its rules apply to every address that it uses; but the host uses no address that may be somebody else's."""
     addresses = tuple(each for each in wire.addresses if each[0] not in refused)
     held = {address for _, address in addresses}
     return replace(wire, addresses=addresses, floating=tuple(each for each in wire.floating if each[1] in held))

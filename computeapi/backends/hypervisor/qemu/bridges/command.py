@@ -1,4 +1,4 @@
-"""Programs of the host that are run: always a list of arguments, and for a bounded time."""
+"""Runs programs of the host, always as a list of arguments and with a time limit."""
 
 import logging
 import os
@@ -13,7 +13,7 @@ PATH = '/usr/sbin:/sbin:/usr/bin:/bin'
 
 
 def run(*arguments: str, stdin: str = '', ends: Sequence[int] = (0,)) -> str:
-    """What it writes; HypervisorError when it ends in another way. ends: its numbers that are no error."""
+    """Its output; HypervisorError for another exit status. ends: the accepted exit statuses."""
     try:
         done = subprocess.run(
             arguments,

@@ -1,4 +1,4 @@
-"""The DHCP server of a network, which knows its ports and answers nobody else; dnsmasq, one for each network."""
+"""The DHCP server of a network: one dnsmasq per network, which answers only the ports that it knows."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ ROUTER, NAME_SERVERS, MTU, ROUTES = 3, 6, 26, 121
 
 
 class DhcpServer:
-    """folder: where it is noted which process it is, and what it was told."""
+    """folder: holds the process's PID and a digest of its configuration."""
 
     def __init__(self, folder: Path, bridge: str):
         self.bridge = bridge
@@ -22,14 +22,14 @@ class DhcpServer:
         self.running = Running(self.number, str(self.number))
 
     def serve(self, segment: Segment, wires: Sequence[Wire]) -> None:
-        """Serve these ports; nobody is disturbed when it does so already."""
+        """Serve these ports; a running server with the same configuration is left alone."""
         told = ''.join(f'{line}\n' for line in configuration(segment, wires))
         digest = hashlib.sha256(told.encode()).hexdigest()
         if self.running.runs and self.digest.exists() and self.digest.read_text() == digest:
             return
         self.end()
         if any(map(is_served, segment.subnets)):
-            # It reads what it is told before it gives up its rights: the folder is not for everybody.
+            # dnsmasq reads its configuration before it drops its privileges: the folder is not readable for everybody.
             run('dnsmasq', '--conf-file=-', f'--pid-file={self.number}', stdin=told)
             self.digest.write_text(digest)
 
@@ -40,13 +40,13 @@ class DhcpServer:
 
 
 def is_served(subnet: Subnet) -> bool:
-    """The server has the address of the router there; where there is none, it has none."""
+    """The server uses the address of the router; a subnet without a gateway is not served."""
     return subnet.has_dhcp and subnet.gateway is not None
 
 
 def configuration(segment: Segment, wires: Sequence[Wire]) -> Iterator[str]:
     served = {subnet.id: f'subnet{number}' for number, subnet in enumerate(segment.subnets) if is_served(subnet)}
-    # Whoever brings name servers asks those.
+    # dnsmasq answers DNS queries only if some subnet has no name servers of its own.
     asks_here = any(not subnet.name_servers for subnet in segment.subnets if subnet.id in served)
     yield f'interface={segment.bridge}'
     yield from ('except-interface=lo', 'bind-interfaces', 'no-hosts', 'leasefile-ro', 'dhcp-authoritative')
@@ -68,6 +68,6 @@ def _subnet(subnet: Subnet, tag: str) -> Iterator[str]:
     if subnet.name_servers:
         yield f'dhcp-option=tag:{tag},{NAME_SERVERS},{",".join(map(str, subnet.name_servers))}'
     if subnet.routes:
-        # Who takes these does not look at the router.
+        # Clients that accept this option ignore the router option, so the default route is included.
         pairs = [*subnet.routes, ('0.0.0.0/0', subnet.gateway)]
         yield f'dhcp-option=tag:{tag},{ROUTES},{",".join(f"{to},{by}" for to, by in pairs)}'

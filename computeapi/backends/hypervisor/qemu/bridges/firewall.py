@@ -1,7 +1,7 @@
-"""From what is wired to nftables: which packets come from a guest and get to it, and how networks lead outside.
+"""Turns a wiring into nftables rules: which packets may leave and reach a guest, and how networks lead outside.
 
-Not every kernel follows connections on bridges; here each port has sets of its own in which it is remembered who
-answered whom, so that no guest can fill what others need.
+Not every kernel tracks connections on bridges. Instead, each port has its own sets of flows that were allowed, so that
+no guest can fill up the sets of others.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,9 +14,9 @@ from computeapi.backends.network import protocols
 TABLE = 'computeapi'
 METADATA, LOOPBACK = '169.254.169.254', '127.0.0.0/8'
 MOST_FLOWS = 65535
-# How long a flow is remembered in which nothing comes: what RFC 5382 and RFC 4787 ask for.
+# The idle timeouts of flows that RFC 5382 and RFC 4787 ask for.
 TCP_SECONDS, OTHER_SECONDS = 7440, 300
-# What a guest is called with, and what it answers with.
+# The key of a flow, in packets that the guest sends and in packets that it receives.
 SENT = 'ip daddr . meta l4proto . th dport . ip saddr . th sport'
 CAME = 'ip saddr . meta l4proto . th sport . ip daddr . th dport'
 FLOW = 'ipv4_addr . inet_proto . inet_service . ipv4_addr . inet_service'
@@ -40,9 +40,9 @@ def text(lines: Iterable[str]) -> str:
 
 
 def guard(wiring: Wiring, there: Sequence[str], forgotten: Iterable[str]) -> str:
-    """The table of the bridges, in place of what it was. there: the chains and sets that it has, kind and name.
+    """The bridge table, in place of the previous one. there: the chains and sets that it has, kind and name.
 
-    forgotten: taps whose rules changed: what was allowed by the former ones is asked anew."""
+    forgotten: taps whose rules have changed: flows that the old rules allowed are checked anew."""
     lines = [f'add table bridge {TABLE}']
     for name, hook, priority in (('guests-send', 'prerouting', -300), ('guests-get', 'postrouting', 300)):
         lines.append(f'add chain bridge {TABLE} {name} {{ type filter hook {hook} priority {priority}; }}')
@@ -56,7 +56,7 @@ def guard(wiring: Wiring, there: Sequence[str], forgotten: Iterable[str]) -> str
             lines.append(f'add set bridge {TABLE} {name} {{ {facts} }}')
         names |= {f'chain {each}' for each in chains_of(wire.tap)} | {f'set {each}' for each in sets_of(wire.tap)}
     lines += [f'flush set bridge {TABLE} {name}' for tap in forgotten for name in sets_of(tap)]
-    # Chains before sets, and those that lead to others first.
+    # Chains before sets, and chains that jump to others first.
     gone = sorted((each for each in there if each not in names), key=lambda each: (each[0] != 'c', 'known' in each))
     lines += [f'flush {each.replace(" ", f" bridge {TABLE} ")}' for each in gone]
     lines += [f'delete {each.replace(" ", f" bridge {TABLE} ")}' for each in gone]
@@ -86,7 +86,7 @@ def rules_of(wire: Wire) -> Iterator[str]:
     yield f'{into} ether type != ip drop'
     yield f'{into} udp sport 67 udp dport 68 accept'
     yield f'{into} icmp type {{ destination-unreachable, time-exceeded, parameter-problem }} accept'
-    # What came first decided: there are no ports in the rest of a packet that was too long.
+    # The first fragment decided: the other fragments of a packet carry no ports.
     yield f'{into} ip frag-off & 0x1fff != 0 accept'
     yield from _remembered(wire.tap, into, known_in, CAME)
     yield from (f'{into} {match} goto {known_in}' for match in matches(wire.rules, ingress=True))
@@ -94,10 +94,10 @@ def rules_of(wire: Wire) -> Iterator[str]:
 
 
 def _spoken(wire: Wire, chain: str) -> Iterator[str]:
-    """A guest speaks as itself only."""
+    """Anti-spoofing: a guest may send only from its own addresses."""
     macs = f'{{ {", ".join(wire.macs)} }}'
     yield f'{chain} ether saddr != {macs} drop'
-    # Who looks whether an address is free asks as nobody.
+    # An ARP probe for a free address has 0.0.0.0 as its sender.
     senders = among([*wire.may_use, IPv4Network('0.0.0.0/32')])
     yield f'{chain} ether type arp arp saddr ether {macs} arp saddr ip {senders} accept'
     yield f'{chain} ether type != ip drop'
@@ -108,7 +108,7 @@ def _spoken(wire: Wire, chain: str) -> Iterator[str]:
 
 
 def _remembered(tap: str, chain: str, known: str, flow: str) -> Iterator[str]:
-    """What belongs to a flow that was allowed goes on, in both directions."""
+    """Packets of a flow that was allowed pass, in both directions."""
     flows, pairs = sets_of(tap)
     first, second = ('ip daddr', 'ip saddr') if flow == SENT else ('ip saddr', 'ip daddr')
     pair = f'{first} . meta l4proto . {second}'
@@ -136,7 +136,7 @@ def matches(rules: Iterable[WireRule], *, ingress: bool) -> Iterator[str]:
 
 
 def among(networks: Iterable[IPv4Network]) -> str:
-    """As few as say the same: sets take none twice."""
+    """Collapsed to the fewest networks, because sets accept no overlapping elements."""
     return f'{{ {", ".join(map(str, collapse_addresses(networks)))} }}'
 
 
@@ -144,9 +144,9 @@ def among(networks: Iterable[IPv4Network]) -> str:
 
 
 def route(wiring: Wiring, metadata_port: int | None = None) -> str:
-    """The table of the host: what networks may reach beyond themselves, and under which address.
+    """The host's table: what networks may reach beyond themselves, and with which source address.
 
-    metadata_port: of the loopback, where the metadata address leads to."""
+    metadata_port: the port of the loopback to which the metadata address is redirected."""
     bridges = {segment.id: segment.bridge for segment in wiring.segments.values()}
     ours = f'{{ {", ".join(sorted(quoted(each) for each in bridges.values()))} }}'
     floating = sorted({pair for wire in wiring.wires for pair in wire.floating})
@@ -173,7 +173,7 @@ def _chain(name: str, kind: str, rules: Iterable[str]) -> Iterator[str]:
 
 
 def _to_host(ours: str) -> Iterator[str]:
-    """A guest reaches no services of the host but those that are for it."""
+    """A guest reaches only those services of the host that are meant for it."""
     yield f'iifname != {ours} accept'
     yield f'ip saddr {LOOPBACK} drop'
     yield 'ct state established,related accept'
@@ -210,7 +210,7 @@ def _inwards(floating: Sequence[tuple[Any, Any]]) -> Iterator[str]:
 
 def _outwards(wiring: Wiring, floating: Sequence[tuple[Any, Any]], ours: str) -> Iterator[str]:
     yield from (f'ip saddr {inside} oifname != {ours} snat to {outside}' for outside, inside in floating)
-    # Who calls a neighbour, or is the host and calls from the very address that it calls, hears of the router.
+    # Calls to a floating address from neighbours, or from the host with that address, seem to come from the router.
     if local := [*_local(wiring, floating)]:
         yield f'oifname {ours} ct status dnat ip saddr {among(local)} masquerade'
     for segment in wiring.segments.values():
@@ -228,12 +228,12 @@ def quoted(name: str) -> str:
 
 
 def listed(found: Mapping[str, Any]) -> list[str]:
-    """Kind and name of each chain and set in what `nft --json list table` says."""
+    """Kind and name of each chain and set in the output of `nft --json list table`."""
     entries = (entry for each in found['nftables'] for entry in each.items())
     return [f'{kind} {facts["name"]}' for kind, facts in entries if kind in ('chain', 'set')]
 
 
 def addresses_of(segment: Segment, wiring: Wiring) -> list[str]:
-    """Those of the host on the network's bridge: routers', and those that lead to guests behind it."""
+    """The host's addresses on the network's bridge: those of routers, and the floating ones of guests behind it."""
     routers = [f'{each.gateway}/{each.network.prefixlen}' for each in segment.subnets if each.gateway is not None]
     return routers + [f'{outside}/32' for wire in wiring.wires_of(segment) for outside, _ in wire.floating]

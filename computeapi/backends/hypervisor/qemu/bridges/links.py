@@ -1,4 +1,4 @@
-"""Bridges and taps of the host, by the program `ip`. What is there stays, what is gone is no error."""
+"""Bridges and taps of the host, managed with the program `ip`. All functions are idempotent."""
 
 import fcntl
 import hashlib
@@ -15,7 +15,7 @@ from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu.bridges.command import run
 
 SETTINGS = Path('/proc/sys/net')
-# Of linux/if_tun.h: frames as they are, with what is left to a card that does more than one.
+# From linux/if_tun.h: plain frames, preceded by the virtio header with the work that is offloaded to the card.
 TUNSETIFF, IFF_TAP, IFF_NO_PI, IFF_VNET_HDR = 0x400454CA, 0x0002, 0x1000, 0x4000
 
 
@@ -31,21 +31,21 @@ def make_bridge(name: str, mtu: int) -> None:
 
 
 def address_of(bridge: str) -> str:
-    """A MAC address that stays, whatever is plugged into the bridge: guests keep in mind who their router is."""
+    """A MAC address that does not depend on the ports of the bridge: guests cache the address of their router."""
     digest = hashlib.sha256(bridge.encode()).digest()
     return ':'.join(f'{byte:02x}' for byte in (0x0A, *digest[:5]))
 
 
 def make_tap(name: str, mtu: int) -> None:
     if name not in names():
-        # One of nobody's is open to everybody.
+        # A tap without an owner can be opened by everybody.
         run('ip', 'tuntap', 'add', 'dev', name, 'mode', 'tap', 'user', 'root')
         switch_off_ipv6(name)
     run('ip', 'link', 'set', 'dev', name, 'mtu', str(mtu), 'up')
 
 
 def opened_tap(name: str) -> int:
-    """The side of a tap that a guest is on, as an open file; HypervisorError."""
+    """The guest's side of a tap, as an open file; HypervisorError."""
     file = os.open('/dev/net/tun', os.O_RDWR)
     try:
         fcntl.ioctl(file, TUNSETIFF, struct.pack('16sH22x', name.encode(), IFF_TAP | IFF_NO_PI | IFF_VNET_HDR))
@@ -60,14 +60,14 @@ def put_on(name: str, bridge: str) -> None:
 
 
 def switch_off_ipv6(name: str) -> None:
-    """The host itself is not reached by addresses that nobody gave it."""
+    """The host itself must not be reachable by IPv6 addresses that nobody assigned."""
     setting = SETTINGS / 'ipv6' / 'conf' / name / 'disable_ipv6'
     if setting.exists():
         setting.write_text('1')
 
 
 def lead_to_loopback(bridge: str, *, leads: bool) -> None:
-    """Whether what comes by the bridge may be led to the host's loopback; who may, the firewall says."""
+    """Whether traffic from the bridge may be routed to the host's loopback; the firewall decides which traffic."""
     setting = SETTINGS / 'ipv4' / 'conf' / bridge / 'route_localnet'
     wanted = '1' if leads else '0'
     if setting.read_text().strip() != wanted:
@@ -80,7 +80,7 @@ def remove(name: str) -> None:
 
 
 def set_addresses(bridge: str, wanted: Iterable[str]) -> None:
-    """Addresses with the lengths of their prefixes: these and no others."""
+    """Set exactly these addresses, which include their prefix lengths."""
     found = {f'{each["local"]}/{each["prefixlen"]}' for each in addresses(bridge)}
     keep = set(wanted)
     for address in sorted(found - keep):
@@ -95,21 +95,21 @@ def addresses(name: str) -> list[dict[str, Any]]:
 
 
 def ways() -> list[tuple[IPv4Network, str]]:
-    """What the host reaches, and by which link each, but for the one that it takes to everywhere else."""
+    """The networks that the host reaches, each with its link, except for the default route."""
     routes = json.loads(run('ip', '-json', '-4', 'route', 'show') or '[]')
     reached = [(str(route.get('dst', 'default')), str(route.get('dev'))) for route in routes]
     return [(IPv4Network(to, strict=False), link) for to, link in reached if to != 'default']
 
 
 def forward() -> None:
-    """Let the host be a router."""
+    """Enable IP forwarding."""
     setting = SETTINGS / 'ipv4' / 'ip_forward'
     if setting.read_text().strip() != '1':
         setting.write_text('1')
 
 
 def counters(name: str) -> dict[str, Any]:
-    """What went through, as the host sees it; nothing where there is no such link."""
+    """The traffic counters from the host's point of view; empty if there is no such link."""
     if name not in names():
         return {}
     found = json.loads(run('ip', '-json', '-statistics', 'link', 'show', 'dev', name))

@@ -17,7 +17,7 @@ COUNTED = {'octets': 'bytes', 'packets': 'packets', 'drop': 'dropped', 'errors':
 
 
 class Taps:
-    """What is the same for all networks that guests are connected to by taps; see GuestNetworks."""
+    """The common part of all networks that connect guests by taps; see GuestNetworks."""
 
     def netdev(self, server_id: str, interface: Interface) -> dict[str, Any]:
         return {'type': 'tap', 'ifname': tap_of(port_of(interface)), 'script': 'no', 'downscript': 'no'}
@@ -26,7 +26,7 @@ class Taps:
         return {}
 
     def counters(self, server_id: str, interface: Interface) -> Mapping[str, int]:
-        """What comes from the guest, the host gets."""
+        """What the host receives is what the guest sends, so rx and tx are exchanged."""
         stats = links.counters(tap_of(port_of(interface)))
         return {
             f'{theirs}_{name}': stats[ours][word]
@@ -37,7 +37,7 @@ class Taps:
 
 
 def changing(folder: Path) -> AbstractContextManager[None]:
-    """While nobody else changes the networks of the host that are noted in the folder; HypervisorError."""
+    """The lock on the host's networks that are recorded in the folder; HypervisorError."""
     return alone(folder / 'lock', PATIENCE_SECONDS, 'The networks of the host are being changed for too long.')
 
 

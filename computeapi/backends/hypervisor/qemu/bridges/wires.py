@@ -1,4 +1,4 @@
-"""What the network service says of the ports on this host, and of what surrounds them."""
+"""The ports on this host and their surroundings, as read from the network service."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ SMALLEST_MTU, LARGEST_MTU = 576, 65535
 
 
 class Documents(Protocol):
-    """The network service, in Neutron's words."""
+    """The network service, with Neutron's resources and fields."""
 
     def find(
         self, context: Context, kind: str, filters: Mapping[str, list[str]] | None = None, /
@@ -41,9 +41,9 @@ class Subnet:
 
 @dataclass(frozen=True)
 class Segment:
-    """A network. routers: ids of those that it is behind.  way_out: one of them leads outside, and hides addresses.
+    """A network. routers: IDs of the routers that it is attached to.  way_out: one of them has a gateway with SNAT.
 
-    outside: gateways of the networks that it leads to."""
+    outside: the gateway addresses of the networks that those lead to."""
 
     id: str
     mtu: int
@@ -59,7 +59,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class WireRule:
-    """protocol: None is any, else its number.  remotes: None is anywhere."""
+    """protocol: its number; None: any.  remotes: None: anywhere."""
 
     ingress: bool
     protocol: int | None
@@ -70,9 +70,9 @@ class WireRule:
 
 @dataclass(frozen=True)
 class Wire:
-    """A port. may_use: addresses that it may speak as.  rules: None where it is not to be guarded.
+    """A port. may_use: source addresses that it may use.  rules: None: no port security.
 
-    floating: pairs of an address outside and the one of the port that it leads to."""
+    floating: pairs of a floating address and the fixed address of the port that it leads to."""
 
     port_id: str
     network_id: str
@@ -102,7 +102,7 @@ NOTHING = Wiring({}, ())
 
 
 def read(service: Documents, context: Context, port_ids: Collection[str]) -> Wiring:
-    """Of those of the ports that there are. HypervisorError where the service does not say, or not as it must."""
+    """The wiring of those of the ports that exist. HypervisorError if the service gives no usable answer."""
     if not port_ids:
         return NOTHING
     with understood():
@@ -110,12 +110,12 @@ def read(service: Documents, context: Context, port_ids: Collection[str]) -> Wir
         network_ids = sorted({port['network_id'] for port in ports})
         wires = _wires(service, context, ports)
         segments = _segments(service, context, network_ids) if network_ids else {}
-        # A network may have gone with its ports meanwhile.
+        # The network may have been deleted with its ports meanwhile.
         return Wiring(segments, [wire for wire in wires if wire.network_id in segments])
 
 
 def read_wires(service: Documents, context: Context, port_ids: Collection[str]) -> list[Wire]:
-    """As `read`, without what surrounds the ports."""
+    """Like `read`, without the surroundings of the ports."""
     if not port_ids:
         return []
     with understood():
@@ -183,7 +183,7 @@ def _subnet(subnet: Document) -> Subnet:
 
 
 def _gateway(subnet: Document) -> IPv4Address | None:
-    """The host has it, so that it is one of the subnet's own addresses, not just anybody's."""
+    """The host itself takes the gateway's address, so it must be one of the subnet's own."""
     gateway = IPv4Address(subnet['gateway_ip']) if subnet['gateway_ip'] else None
     return gateway if gateway is not None and gateway in IPv4Network(subnet['cidr']) else None
 
@@ -234,7 +234,7 @@ ANY = (None, '', 'any', '0', 0)
 
 
 def _rules(service: Documents, context: Context, group_ids: Collection[str]) -> dict[str, list[WireRule]]:
-    """By group; what names another group means the addresses of all that are in it, on whatever host."""
+    """By group; a remote group stands for the addresses of all its members, on any host."""
     if not group_ids:
         return {}
     groups = service.find(context, 'security-groups', {'id': sorted(group_ids)})
