@@ -57,15 +57,15 @@ def entry(required: tuple[str, ...] = (), /, **properties: Schema) -> Schema:
     return {'type': 'object', 'properties': named, 'required': list(required), 'additionalProperties': False}
 
 
-MADE = 'derived from the name by default'
+MADE = 'default: derived from the name'
 ID = kept({'type': 'string', 'minLength': 1, 'maxLength': 64}, MADE)
 LABEL = kept(NAME, default='')
 DESCRIPTION = kept({'type': ['string', 'null'], 'maxLength': 65535}, default='')
 PROJECT = refers('projects', 'project_id', 'the owner')
-USER = refers('users', 'user_id', 'the creator')
+USER = refers('users', 'user_id', 'the user who created it')
 TIMES = {'created_at': kept(TIME), 'updated_at': kept(TIME)}
 REVISED = {**TIMES, 'revision': kept(AMOUNT, default=1, column='revision_number')}
-STATUS = about(NAME, 'unless it follows from what uses the volume')
+STATUS = about(NAME, 'only if it does not follow from the attachments')
 
 
 def flag(default: bool, text: str = '', column: str = '') -> Schema:
@@ -79,13 +79,13 @@ PROJECT_ENTRY = entry(
     name=LABEL,
     description=DESCRIPTION,
     enabled=flag(True),
-    domain=refers('domains', 'domain_id', 'the default one'),
+    domain=refers('domains', 'domain_id', 'default: the default domain'),
     parent=about(REFERENCE | {'of': 'projects'}, 'the parent project'),
     tags=kept(LABELS, default=[]),
 )
 ROLE = entry(
     ('role',),
-    role=about(NAME, 'created if it does not exist'),
+    role=about(NAME, 'created if no role has this name'),
     project=refers('projects'),
     domain=refers('domains'),
     system=about({'const': 'all'}, 'on the whole cloud'),
@@ -97,12 +97,12 @@ USER_ENTRY = entry(
     name=LABEL,
     description=DESCRIPTION,
     enabled=flag(True),
-    domain=refers('domains', 'domain_id', 'the default one'),
+    domain=refers('domains', 'domain_id', 'default: the default domain'),
     default_project=refers('projects', 'default_project_id'),
-    password=about(NAME, 'generated and reported by default'),
-    password_hash=about(NAME, 'a bcrypt hash, instead'),
-    roles=about({'type': 'array', 'items': ROLE}, 'the roles of the user, and where they apply'),
-    extra=kept(OBJECT, 'such as an email', default={}),
+    password=about(NAME, 'generated and reported if not given'),
+    password_hash=about(NAME, 'a bcrypt hash, instead of a password'),
+    roles=about({'type': 'array', 'items': ROLE}, 'the roles that the user has, and on what'),
+    extra=kept(OBJECT, 'other attributes, such as an email address', default={}),
 )
 FLAVOR = entry(
     ('name',),
@@ -130,7 +130,7 @@ IMAGE = entry(
     project=refers('projects', 'owner', 'the owner'),
     status=kept(NAME, default='active'),
     visibility=kept(NAME, default='public'),
-    size=kept(INTEGER, 'in bytes; without data, nothing can be downloaded'),
+    size=kept(INTEGER, 'in bytes; without `data`, there is nothing to download'),
     data=about(STRING, 'in base64'),
     virtual_size=kept(INTEGER),
     min_disk=kept(AMOUNT, default=0),
@@ -153,9 +153,9 @@ SUBNET = entry(
     description=DESCRIPTION,
     project=PROJECT,
     cidr=kept(NAME),
-    gateway_ip=kept(IP_ADDRESS, 'the first address; null for none'),
+    gateway_ip=kept(IP_ADDRESS, 'default: the first address; null: none'),
     enable_dhcp=flag(True),
-    allocation_pools=kept({'type': 'array', 'items': POOL}, 'all except the gateway'),
+    allocation_pools=kept({'type': 'array', 'items': POOL}, 'default: all addresses but the gateway'),
     dns_nameservers=kept(LABELS, default=[]),
     host_routes=kept(OBJECTS, default=[]),
     ipv6_ra_mode=kept(STRING),
@@ -194,8 +194,8 @@ ROUTER = entry(
     admin_state_up=flag(True),
     enable_snat=flag(True),
     routes=kept(OBJECTS, default=[]),
-    gateway=about(PLUG, 'the external network'),
-    interfaces=about({'type': 'array', 'items': PLUG}, 'the networks that it connects, each at its gateway address'),
+    gateway=about(PLUG, 'the external network that it is connected to'),
+    interfaces=about({'type': 'array', 'items': PLUG}, 'the networks that it connects; default address: the gateway'),
     tags=LABELS,
     **REVISED,
 )
@@ -219,14 +219,16 @@ SECURITY_GROUP = entry(
     description=DESCRIPTION,
     project=PROJECT,
     stateful=flag(True),
-    rules=about({'type': 'array', 'items': RULE}, 'by default, all outgoing traffic is allowed'),
+    rules=about({'type': 'array', 'items': RULE}, 'default: all outgoing traffic is allowed'),
     tags=LABELS,
     **REVISED,
 )
 PORT_FACTS = {
     'mac_address': kept(NAME),
-    'fixed_ips': about(ADDRESSES, 'one per IP version of the network'),
-    'security_groups': about({'type': 'array', 'items': REFERENCE | {'of': 'security_groups'}}, 'that of the project'),
+    'fixed_ips': about(ADDRESSES, 'default: one for each IP version of the network'),
+    'security_groups': about(
+        {'type': 'array', 'items': REFERENCE | {'of': 'security_groups'}}, 'default: the default group of the project'
+    ),
     'vnic_type': kept(NAME, default='normal'),
     'admin_state_up': flag(True),
     'port_security_enabled': flag(True),
@@ -254,11 +256,11 @@ FLOATING_IP = entry(
     id=ID,
     description=DESCRIPTION,
     project=PROJECT,
-    network=refers('networks', 'floating_network_id', 'an external one'),
-    address=kept(IP_ADDRESS | {'type': 'string'}, 'a free one', column='floating_ip_address'),
+    network=refers('networks', 'floating_network_id', 'an external network'),
+    address=kept(IP_ADDRESS | {'type': 'string'}, 'default: a free one', column='floating_ip_address'),
     port=refers('ports', 'port_id'),
-    server=about(REFERENCE | {'of': 'servers'}, 'associated with its first port'),
-    fixed_address=kept(IP_ADDRESS, 'the first of the port', column='fixed_ip_address'),
+    server=about(REFERENCE | {'of': 'servers'}, 'the server whose first port it leads to'),
+    fixed_address=kept(IP_ADDRESS, 'default: the first address of the port', column='fixed_ip_address'),
     tags=LABELS,
     **REVISED,
 )
@@ -280,7 +282,7 @@ VOLUME = entry(
     project=PROJECT,
     user=USER,
     size=kept(AMOUNT, 'in GiB'),
-    type=refers('volume_types', 'volume_type_id', 'the default one'),
+    type=refers('volume_types', 'volume_type_id', 'default: the default type'),
     status=STATUS,
     bootable=flag(False),
     multiattach=flag(False),
@@ -300,7 +302,7 @@ VOLUME_SNAPSHOT = entry(
     project=PROJECT,
     user=USER,
     volume=refers('volumes', 'volume_id'),
-    size=kept(INTEGER, 'that of the volume'),
+    size=kept(INTEGER, 'default: the size of the volume'),
     status=kept(NAME, default='available'),
     metadata=TEXTS,
     **TIMES,
@@ -308,7 +310,7 @@ VOLUME_SNAPSHOT = entry(
 HOST = entry(
     ('name',),
     name=kept(NAME, column='host'),
-    hypervisor_hostname=kept(NAME, 'as the host'),
+    hypervisor_hostname=kept(NAME, 'default: the name of the host'),
     hypervisor_type=kept(NAME, default='simulated'),
     hypervisor_version=kept(AMOUNT, default=1000),
     host_ip=kept(NAME),
@@ -317,11 +319,11 @@ HOST = entry(
     local_gb=kept(AMOUNT, default=4096),
     cpu_info=kept(OBJECT),
     cell=kept(NAME, default='cell1'),
-    zone=about(NAME, 'its availability zone: an aggregate of that name is created'),
+    zone=about(NAME, 'the availability zone; an aggregate of that name is created if none in the file has it'),
     disabled=about(BOOLEAN, 'it gets no new servers'),
     disabled_reason=STRING,
     forced_down=BOOLEAN,
-    down=about(BOOLEAN, 'it is powered off, until `GET /os-hosts/NAME/startup` of 2.1'),
+    down=about(BOOLEAN, 'it is off, until `GET /os-hosts/NAME/startup` at 2.1'),
 )
 AGGREGATE = entry(
     ('name',),
