@@ -1,8 +1,8 @@
-"""What may stand in a file that describes a cloud: the only description of it, which checks it and is documented.
+"""The schema of cloud files: it validates them, and their documentation is generated from it.
 
-A property with a `column` is kept in that column of the table of its section, one with `of` names a thing of that
-section, by its name or its id. `default` is what a thing has where the file says nothing, and what an export leaves
-out. Properties without a column are for the module of the section to understand.
+A property with `column` is stored in that column of the section's table; one with `of` refers to a thing of that
+section, by its name or its ID. `default` is the value if the file has none, and an export leaves it out. Properties
+without a column are handled by the module of the section.
 """
 
 from typing import Any
@@ -10,14 +10,14 @@ from typing import Any
 Schema = dict[str, Any]
 
 VERSION = 1
-"""Of the form of the file."""
+"""The version of the format."""
 
 STRING: Schema = {'type': ['string', 'null'], 'maxLength': 65535}
 NAME: Schema = {'type': 'string', 'maxLength': 255}
 FILE_NAME: Schema = {'type': 'string', 'maxLength': 64, 'pattern': r'^[A-Za-z0-9_-]+\Z'}
-"""What a thing is called that has a file, or a folder, of its own: no path that leads elsewhere."""
+"""The name of something that has its own file or directory: it cannot be a path that leads elsewhere."""
 MOST = 2**63 - 1
-"""What a database holds in a number."""
+"""The limit of numbers in a database."""
 INTEGER: Schema = {'type': ['integer', 'null'], 'minimum': -MOST, 'maximum': MOST}
 AMOUNT: Schema = {'type': 'integer', 'minimum': 0, 'maximum': MOST}
 NUMBER: Schema = {'type': 'number', 'minimum': -MOST, 'maximum': MOST}
@@ -32,12 +32,12 @@ REFERENCE: Schema = {'type': ['string', 'null']}
 
 
 def kept(kind: Schema, text: str = '', *, default: Any = None, column: str = '') -> Schema:
-    """A property that is kept in a column, of its own name where none is said."""
+    """A property that is stored in a column, by default of the same name."""
     return kind | {'column': column, 'default': default, 'description': text}
 
 
 def refers(section: str, column: str = '', text: str = '') -> Schema:
-    """The name or the id of a thing of a section; kept in a column, if one is said."""
+    """The name or the ID of a thing of a section; stored in a column, if one is given."""
     return REFERENCE | {'of': section, 'description': text} | ({'column': column} if column else {})
 
 
@@ -46,7 +46,7 @@ def about(kind: Schema, text: str) -> Schema:
 
 
 def entry(required: tuple[str, ...] = (), /, **properties: Schema) -> Schema:
-    """A thing, which has these properties and no others; what it must have is not null."""
+    """An object with these properties and no others; required ones cannot be null."""
     named = {
         name: schema | {'column': schema['column'] or name} if 'column' in schema else schema
         for name, schema in properties.items()
@@ -122,7 +122,7 @@ FLAVOR = entry(
     **TIMES,
 )
 OWN_FLAVOR: Schema = {'type': ['string', 'object', 'null'], 'if': {'type': 'object'}, 'then': FLAVOR}
-"""The name or the id of a flavor, or all that one was."""
+"""The name or the ID of a flavor, or all properties of a former one."""
 IMAGE = entry(
     (),
     id=kept(FILE_NAME, MADE),

@@ -1,4 +1,4 @@
-"""The sections of a file that describes a cloud: what their things are kept in, and what they are called by."""
+"""The sections of a cloud file: where their things are stored, and how they are referred to."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from computeapi.kit.scenes.server_schema import SERVER
 
 
 class Section(NamedTuple):
-    """schema: of one thing.  id, name, owner: the columns by which others name a thing, its project and so on."""
+    """schema: of one thing.  id, name, owner: the columns with the ID, the name and the project (or other owner)."""
 
     table: str
     schema: Schema
@@ -39,7 +39,7 @@ SECTIONS = {
     'servers': Section('servers', SERVER, 'Servers in any state, with their history.', 'uuid'),
     'floating_ips': Section('floating_ips', schema.FLOATING_IP, 'Floating IPs.', name='floating_ip_address'),
 }
-"""In the order in which they stand in a file that is written."""
+"""In the order in which an export writes them."""
 
 SUBNETS = Section('subnets', schema.SUBNET, 'Subnets.')
 ROLES = Section('identity_roles', schema.ROLE, 'Roles.', owner='domain_id')

@@ -1,4 +1,4 @@
-"""What may be said of a server, and what happened to it."""
+"""The schema of servers and their history."""
 
 from computeapi.kit.scenes.schema import (
     AMOUNT,

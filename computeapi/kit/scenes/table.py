@@ -1,4 +1,4 @@
-"""docs/reference/cloud-file.md, which says what may stand in a file that describes a cloud:
+"""Generates docs/reference/cloud-file.md, the documentation of cloud files:
 
 python -m computeapi.kit.scenes.table > docs/reference/cloud-file.md
 """
@@ -32,7 +32,7 @@ def markdown() -> Iterator[str]:
 
 
 def _entry(schema: dict[str, Any], path: str = '') -> Iterator[str]:
-    """The properties of a thing, and of what is in it."""
+    """The tables of an object and of the objects in it."""
     required = schema.get('required', ())
     yield from _table(
         {(f'**{name}**' if name in required else name): each for name, each in schema['properties'].items()}
@@ -67,7 +67,7 @@ def _kind(schema: dict[str, Any]) -> str:
 
 
 def _remark(schema: dict[str, Any]) -> str:
-    """What it means, or else what it is where nothing is said."""
+    """The description, and the default value in parentheses."""
     default = schema.get('default')
     usual = (
         f'`{str(default).lower() if isinstance(default, bool) else default}`'
