@@ -1,4 +1,4 @@
-"""Every option of the service, with its help.  Names follow the field's where it has one."""
+"""Every option of the service, with its help.  Options that OpenStack services have, too, have the same names."""
 
 import itertools
 import os
@@ -333,7 +333,7 @@ GROUPS: dict[str, Sequence[cfg.Opt]] = {
 
 
 def standard_files() -> list[str]:
-    """The files that OS_COMPUTEAPI_CONFIG_FILES names, separated by `;`, or the machine's own if there is one."""
+    """The config files in OS_COMPUTEAPI_CONFIG_FILES, separated by `;`, or the machine's own file if it exists."""
     named = os.environ.get('OS_COMPUTEAPI_CONFIG_FILES')
     if named is not None:
         return [name for name in named.split(';') if name]
@@ -341,9 +341,9 @@ def standard_files() -> list[str]:
 
 
 def load(files: list[str] | None = None, overrides: dict[tuple[str, str], object] | None = None) -> cfg.ConfigOpts:
-    """The configuration in `files` (none: the defaults), with OS_<GROUP>__<OPTION> of the environment above them.
+    """The configuration in `files` (none: the defaults). Environment variables OS_<GROUP>__<OPTION> take precedence.
 
-    overrides: {(group, option): value}, above both.  cfg.Error for a value that does not fit.
+    overrides: {(group, option): value}, which take precedence over both.  Raises cfg.Error for an invalid value.
     """
     conf = cfg.ConfigOpts()
     for group, options in GROUPS.items():
@@ -367,7 +367,7 @@ def load(files: list[str] | None = None, overrides: dict[tuple[str, str], object
 
 
 def _read_all(conf: cfg.ConfigOpts) -> None:
-    """Fail for a value that does not fit now, not when it is first needed."""
+    """Fail for an invalid value now, instead of when it is first used."""
     for group, options in GROUPS.items():
         for option in options:
             getattr(conf if group == 'DEFAULT' else conf[group], option.dest)

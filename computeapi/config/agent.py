@@ -1,4 +1,4 @@
-"""The options of what runs on compute machines, and of the bus that leads to it."""
+"""The options of agents on compute hosts, and of the message bus."""
 
 from oslo_config import cfg
 
@@ -34,7 +34,7 @@ AGENT = [
 
 
 def bus_options() -> dict[str, list[cfg.Opt]]:
-    """oslo.messaging's by group, which are registered when there is a bus; none where it is not installed."""
+    """The options of oslo.messaging, by group, which are registered if there is a bus; none if it is not installed."""
     from computeapi import bus
 
     try:

@@ -1,4 +1,4 @@
-"""The options of what stands behind the compute API: its backends, and those that are built in."""
+"""The options of the backends of the compute API, including the built-in ones."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ FUNCTION = re.compile(r'[\w.]+:\w+')
 
 
 class BackendName(types.String):
-    """One of `choices`, or what makes a backend that another package has: module:function."""
+    """One of `choices`, or a function of another package that creates a backend: module:function."""
 
     def __call__(self, value: Any) -> str:
         return value if FUNCTION.fullmatch(str(value)) else super().__call__(value)
@@ -206,7 +206,7 @@ PLACEMENT = [
 
 
 def _newest(major: str) -> cfg.Opt:
-    """The option of a built-in service that has microversions."""
+    """The option for the newest microversion of a built-in service."""
     return cfg.StrOpt(
         'max_microversion',
         regex=rf'^({major}\.(0|[1-9]\d*))?$',

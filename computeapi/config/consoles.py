@@ -1,4 +1,4 @@
-"""The options of consoles: which ones servers have, what their URLs are, and the proxy behind these."""
+"""The options of consoles: their types, URLs and proxies."""
 
 from oslo_config import cfg
 
@@ -13,7 +13,7 @@ PROXY = [
 
 
 def listening(name: str, port: int) -> list[cfg.Opt]:
-    """Where the proxy of a type of console listens."""
+    """The options for where the proxy of a console type listens."""
     return [
         cfg.StrOpt(
             f'{name}_host',
@@ -29,7 +29,7 @@ def listening(name: str, port: int) -> list[cfg.Opt]:
 
 
 def base_url(name: str, default: str, more: str = '') -> cfg.Opt:
-    """What clients know the proxy by."""
+    """The option for the URL at which clients reach the proxy."""
     return cfg.StrOpt(
         name, default=default, help=f'URL of the proxy{more}. `serve` defaults to the URL of its own proxy.'
     )

@@ -1,6 +1,6 @@
-"""The options of the services that this one stands on in a cloud, named and grouped as they are for Nova.
+"""The options of the other services of a cloud, with the names and groups that Nova uses.
 
-How such a service is found and reached, and who this one is there, are keystoneauth's options.
+How a service is found and reached, and the credentials of this one, are options of keystoneauth.
 """
 
 from oslo_config import cfg
@@ -24,7 +24,7 @@ DEFAULTS = {'timeout': 60, 'connect_retries': 3, 'connect_retry_delay': 0.5}
 
 
 def options() -> dict[str, list[cfg.Opt]]:
-    """keystoneauth's options for each group; none where it is not installed."""
+    """The options of keystoneauth for each group; none if it is not installed."""
     try:
         from keystoneauth1 import loading
     except ImportError:
@@ -39,35 +39,35 @@ def options() -> dict[str, list[cfg.Opt]]:
 
 
 def key_manager_options() -> list[tuple[str, list[cfg.Opt]]]:
-    """castellan's, by group, which it knows itself when it is asked for a key; none where it is not installed."""
+    """The options of castellan, by group, which it registers itself when it is used; none if it is not installed."""
     try:
         from castellan import options
         from castellan.key_manager import key_manager_opts
     except ImportError:
         return []
-    # What else it has is about credentials, which are those of callers and of this service here.
+    # Its other options are about credentials; here, those of callers and of this service are used.
     found = dict(options.list_opts())
     return [('key_manager', [*key_manager_opts]), *((group, found[group]) for group in ('barbican', 'vault'))]
 
 
 def register(conf: cfg.ConfigOpts) -> None:
-    """Make the groups known to a configuration that names such a service; they take their time to load."""
+    """Register the groups for a configuration that uses other services; loading them takes time."""
     for group, listed in options().items():
         conf.register_opts(listed, group=group)
 
 
 def are_wanted(conf: cfg.ConfigOpts) -> bool:
-    """Whether something else than what is built in stands behind the service."""
+    """Whether the configuration uses services that are not built in."""
     if conf.api.auth_strategy == 'keystone' or conf.placement.enabled:
         return True
     return are_among(conf, 'identity', *ASKED_BY_HOSTS)
 
 
 def are_among(conf: cfg.ConfigOpts, *kinds: str) -> bool:
-    """Whether one of these backends is another service; what another package brings reads what it needs itself."""
+    """Whether one of these backends is another service. Backends from other packages read what they need themselves."""
     return any(conf[kind].backend != 'local' and ':' not in conf[kind].backend for kind in kinds)
 
 
 def task_token_keys(conf: cfg.ConfigOpts) -> list[str]:
-    """The keys that tokens are kept with; none where there is no neighbour to send them to."""
+    """The keys with which tokens are encrypted; none if there is no neighbour to send tokens to."""
     return list(conf.service_user.task_token_key) if are_wanted(conf) else []

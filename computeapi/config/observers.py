@@ -1,4 +1,4 @@
-"""The options of what operators see: metrics and traces."""
+"""The options of metrics and traces."""
 
 from oslo_config import cfg
 

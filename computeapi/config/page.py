@@ -1,4 +1,4 @@
-"""The options of the page for people."""
+"""The options of the web interface."""
 
 from oslo_config import cfg
 

@@ -1,1 +1,1 @@
-"""The test kit: what can be done to a cloud besides asking it. `around.Kit` is all of it, for one cloud."""
+"""The test kit: tools that do to a cloud what its own APIs cannot. `around.Kit` combines all of them for one cloud."""

@@ -1,6 +1,6 @@
-"""What stands around a cloud that tests use: it can do to the cloud what none of the cloud's own APIs can.
+"""The kit around a cloud for tests, which can do to the cloud what none of its own APIs can.
 
-A service without a kit has none of this in the way of its requests.
+A service without a kit has none of this in the path of its requests.
 """
 
 import secrets
@@ -39,20 +39,20 @@ DAY = 24 * 3600
 EVER = 10 * 365 * DAY
 QUICK = {
     'task_sweep_interval': 1.0,
-    # One process has all hosts and tasks: they must not be given up because a test lets time pass.
+    # This process has all hosts and tasks: they must not be given up because a test advances the clock.
     'service_down_time': EVER,
     'task_lease': EVER,
 }
-"""What is otherwise where a test waits for it, by the names of options; nobody attacks its passwords, either."""
+"""Defaults, by option name, for tests. `configure` also makes password hashes cheap, because nobody attacks them."""
 
 
 class Kit(Surroundings):
-    """The tools for one cloud, where they come in, and the control API, which needs `token`.
+    """The tools for one cloud, with the hooks into it, and the control API, which requires `token`.
 
-    journal: a file to which requests are appended; OSError. To be closed.
-    scene: a file that says what the cloud has to begin with.  told: hears of each user of it.
-    seed: what ids, addresses and passwords are drawn from.
-    webhook_allow: networks that webhooks may lead to, besides the loopback; Invalid.
+    journal: a file to which requests are appended; OSError. Close the kit at the end.
+    scene: a cloud file with the initial content.  told: is called with each user that is loaded.
+    seed: from which IDs, addresses and passwords are drawn.
+    webhook_allow: networks that webhooks may connect to, besides the loopback; Invalid.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Kit(Surroundings):
         seed: Seed | None = None,
         webhook_allow: Iterable[str] = (),
     ):
-        # No option of a command begins with a hexadecimal digit; base64 may begin with "-".
+        # Hexadecimal, because a token in base64 may start with "-" and be taken for an option.
         self.token = token or secrets.token_hex(24)
         self.tools, self.told = Tools(scene, seed, webhook_allow), told
         if journal is not None:
@@ -75,7 +75,7 @@ class Kit(Surroundings):
         return self.token
 
     def close(self) -> None:
-        """Let go of files."""
+        """Close files."""
         self.tools.journal.close()
 
     def configure(self, conf: cfg.ConfigOpts) -> None:
@@ -84,7 +84,8 @@ class Kit(Surroundings):
         conf.set_default('bcrypt_cost', 4, 'identity')
         conf.set_default('idempotency_seconds', DAY, 'api')
         if self.tools.seed.on:
-            # Several would be on servers in another order each time, and hosts and numbers go by that.
+            # Several workers would create servers in a different order each time, and hosts and numbers depend on the
+            # order.
             conf.set_default('workers', 1)
 
     def clock(self, clock: Callable[[], datetime]) -> Callable[[], datetime]:
@@ -131,7 +132,7 @@ class Kit(Surroundings):
         faulty = FaultyApp(Recorder(FatedApp(read), tools.journal), tools.faults, lambda: tools.service)
 
         def asked(environ: Environ, start_response: Any) -> Iterable[bytes]:
-            # Who looks on uses up no fault, and is in no journal.
+            # Reads of the web interface use up no fault rule and are not in the journal.
             return (look if environ.get(LOOK) else faulty)(environ, start_response)
 
         return URLMap({'/': asked, CONTROL_PATH: control(self.tools, self.token)})

@@ -1,4 +1,4 @@
-"""The time that a cloud in a test lives by: as it is, standing still, faster, or set by hand."""
+"""The clock of a cloud in a test: real time, frozen, faster, or set by hand."""
 
 import threading
 from collections.abc import Callable
@@ -12,14 +12,14 @@ from computeapi.errors import Invalid
 FIRST, LAST = datetime(1971, 1, 1), datetime(9000, 1, 1)
 FASTEST = 1_000_000
 TICK_SECONDS = 0.05
-"""How often, while time runs faster than it does, it is looked whether something is due."""
+"""How often to check for due work while the clock runs faster than real time."""
 
 
 class CloudClock:
-    """`clock()`: naive UTC. With it go the times that the cloud shows and compares, and what it does at some time:
-    tokens expire, resizes confirm themselves, deleted servers are reclaimed, states pass.
+    """`clock()` returns naive UTC. It drives the times that the cloud shows and compares, and what it does at certain
+    times: tokens expire, resizes are confirmed, deleted servers are reclaimed, transitional states end.
 
-    What a test waits for really takes its time all the same: limits of requests, retries of neighbours.
+    Waits that are visible to clients still take real time: timeouts of requests, retries to neighbours.
     """
 
     def __init__(self) -> None:
@@ -27,16 +27,16 @@ class CloudClock:
         self._moved: Callable[[], None] = lambda: None
         self._look: Callable[[], None] = lambda: None
         self._lock = threading.Lock()
-        # What it was, when that was by `elapsed`, and how fast it goes; None: as it really is.
+        # The time of the cloud, the value of `elapsed` at that moment, and the rate; None: real time.
         self._set: tuple[datetime, float, float] | None = None
         self._ticking: Periodic | None = None
 
     def follow(self, real: Callable[[], datetime]) -> None:
-        """The clock to go by as long as nobody says otherwise."""
+        """Set the clock to use unless another time is set."""
         self._real = real
 
     def tell(self, moved: Callable[[], None], look: Callable[[], None]) -> None:
-        """Whom to tell that it is suddenly later, or earlier, and who looks what is due."""
+        """Set the callbacks for when the time jumps, and for looking for due work."""
         self._moved, self._look = moved, look
 
     def __call__(self) -> datetime:
@@ -52,27 +52,26 @@ class CloudClock:
 
     @property
     def rate(self) -> float:
-        """How many of its seconds pass in one: 0 while it stands still."""
+        """How many seconds of the cloud pass in one real second: 0 while it is frozen."""
         return 1.0 if self._set is None else self._set[2]
 
     def freeze(self, moment: datetime | None = None) -> None:
-        """Stand still, now or at a moment, in UTC where it says no zone; Invalid for one too far away."""
+        """Freeze the clock, now or at a moment (UTC if it has no time zone); Invalid if that is out of range."""
         self.change(moment=moment, rate=0)
 
     def step(self, seconds: float = 0, **time: float) -> None:
-        """Be later by so much time: step(90), or as timedelta takes it: step(hours=2); earlier, if it is below 0.
-        Invalid."""
+        """Move the clock forward: step(90), or as for timedelta: step(hours=2); back, for negative values. Invalid."""
         try:
             self.change(moment=self() + timedelta(seconds=seconds, **time))
         except OverflowError:
             raise _too_far() from None
 
     def run(self, rate: float = 1.0) -> None:
-        """Go on at this rate: 60 makes a second of what takes a minute. Invalid for one below 0 or too high."""
+        """Run at this rate: at 60, a minute passes in a second. Invalid if it is negative or too high."""
         self.change(rate=rate)
 
     def change(self, *, moment: datetime | None = None, rate: float | None = None) -> None:
-        """Be set to a moment, or to another rate, or both; Invalid."""
+        """Set the time, the rate, or both; Invalid."""
         with self._lock:
             moment, rate = self() if moment is None else naive(moment), self.rate if rate is None else rate
             if not FIRST <= moment <= LAST:
@@ -84,13 +83,13 @@ class CloudClock:
         self._moved()
 
     def reset(self) -> None:
-        """Be right again."""
+        """Return to real time."""
         if self._set is not None:
             self.stop()
             self._moved()
 
     def _tick(self) -> None:
-        """Have somebody look what is due more often than real time would ask for, if time goes so fast."""
+        """While the clock runs faster than real time, look for due work more often."""
         if self._ticking is not None:
             self._ticking.stop(patience=1)
             self._ticking = None
@@ -99,7 +98,7 @@ class CloudClock:
             self._ticking.start()
 
     def stop(self) -> None:
-        """Nobody needs it any more."""
+        """Stop the clock's thread and return to real time, at the end of the cloud."""
         with self._lock:
             self._set = None
             self._tick()

@@ -1,4 +1,4 @@
-"""Which operation of which service a request is for: told by its method, its path and its body, without the service."""
+"""Finds the service and the operation that a request is for, by its method, path and body, without the service."""
 
 import difflib
 import functools
@@ -23,7 +23,7 @@ PARAMETER = re.compile('{[^{}]*}')
 class ServedAPI(NamedTuple):
     """The operations of one service, and where clients expect them.
 
-    mounts: the paths at which a cloud of ours has the service.  roots: what stands there before those of operations.
+    mounts: the paths of the service in our clouds.  roots: the version prefixes of its operations.
     """
 
     name: str
@@ -52,9 +52,9 @@ SERVICES = {each.name: each for each in APIS}
 class Addressed(NamedTuple):
     """What a request is for.
 
-    service: such as `compute`; None for a path that is no known service's.  root: such as `/v2.1`, empty beside the
-    versions.  path: below that, without a project.  operation: as `computeapi routes` has it, an action after its
-    path: 'POST /servers/{server_id}/action os-stop'; None where there is none.
+    service: such as `compute`; None for a path of no known service.  root: such as `/v2.1`; empty outside of the
+    versions.  path: below the root, without a project.  operation: as `computeapi routes` prints it, with an action
+    after the path: 'POST /servers/{server_id}/action os-stop'; None if there is none.
     """
 
     service: str | None
@@ -66,8 +66,8 @@ class Addressed(NamedTuple):
 def addressed(method: str, path: str, body: Any = None, *, anywhere: bool = False) -> Addressed:
     """What a request is for.
 
-    path: all of that in its URL.  body: what was read from JSON.  anywhere: whether it may be that of any cloud, where
-    services stand at ports of their own, or at other paths than ours.
+    path: the complete path of the URL.  body: parsed JSON.  anywhere: whether the request may be for any cloud, whose
+    services can have their own ports or other paths than ours.
     """
     path = SLASHES.sub('/', path)
     parts = VERSIONED.fullmatch(path)
@@ -90,7 +90,7 @@ def addressed(method: str, path: str, body: Any = None, *, anywhere: bool = Fals
 
 
 def _match(served: ServedAPI, method: str, path: str) -> Match | None:
-    # WSGI has text as what its bytes are in Latin-1.
+    # WSGI passes the bytes of a path decoded as Latin-1.
     return served.table.find({'REQUEST_METHOD': method, 'PATH_INFO': path.encode().decode('latin-1')})
 
 
@@ -100,26 +100,26 @@ def _named(method: str, match: Match, body: Any) -> str:
 
 
 def name_of(method: str, path: str, action: str | None) -> str:
-    """What an operation is called here."""
+    """The name of an operation."""
     return f'{method} {path} {action}' if action else f'{method} {path}'
 
 
 @functools.lru_cache(maxsize=1024)
 def is_meant(wanted: str, operation: str) -> bool:
-    """Whether somebody who asks for this operation means that one: parameters may have any name, `{id}` for
-    `{server_id}`, and without an action all of them are meant."""
+    """Whether an operation is the one that is wanted: parameters may have any name, `{id}` for `{server_id}`, and a
+    path without an action means all of its actions."""
     words, others = wanted.split(), operation.split()
     for parts in (words, others):
         parts[1:2] = [PARAMETER.sub('{}', path) for path in parts[1:2]]
-        # `computeapi routes` has actions in braces.
+        # `computeapi routes` prints actions in braces.
         parts[2:] = [action.strip('{}') for action in parts[2:]]
     return len(words) > 1 and words == others[: max(2, len(words))]
 
 
 @functools.lru_cache(maxsize=256)
 def operation_meant(text: str, service: str | None = None) -> Callable[[str], bool]:
-    """Whether the name of an operation is what somebody means by *text*, which may be that of an action alone;
-    Invalid when that is none of the service."""
+    """A function that tells whether an operation, by its name, is meant by *text*, which may be the name of an action
+    alone. Raises Invalid if no operation of the service is meant."""
     known = {name for each in APIS if service in (None, each.name) for name in named_operations(each.name)}
     if ' ' in text:
         meant: Callable[[str], bool] = functools.partial(is_meant, text)
@@ -133,7 +133,7 @@ def operation_meant(text: str, service: str | None = None) -> Callable[[str], bo
 
 
 def named_operations(service: str) -> Mapping[str, list[Operation]]:
-    """Every operation of a service by its name, as it is at each of its versions; KeyError."""
+    """The operations of a service by name, with the variants of all versions; KeyError."""
     named: dict[str, list[Operation]] = {}
     for each in _operations(SERVICES[service].kinds):
         named.setdefault(name_of(each.method, each.path, each.action), []).append(each)

@@ -1,4 +1,4 @@
-"""The options by which `serve` and `run` ask for a kit.  Who asks for none does not wait until it is loaded."""
+"""The options of `serve` and `run` that request a kit. The kit is only loaded if one of them is given."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from computeapi.kit.scenes.accounts import UserAccount
 
 ASKING = ('control_token', 'journal', 'load', 'hints', 'seed')
-"""Each of which makes `serve` have a kit."""
+"""Each of these options makes `serve` have a kit."""
 
 
 def add_run(command: argparse.ArgumentParser) -> None:
-    """Those of `run`, which has a kit anyway."""
+    """Add the options of `run`, which always has a kit."""
     _add_likeness(command)
     _add_kit(command)
 
 
 def add_serve(command: argparse.ArgumentParser) -> None:
-    """Those of `serve`, which has a kit where one of them asks for it."""
+    """Add the options of `serve`, which has a kit if one of them requires it."""
     _add_likeness(command)
     kit = command.add_argument_group('with --in-memory')
     kit.add_argument(
@@ -47,7 +47,7 @@ def add_serve(command: argparse.ArgumentParser) -> None:
 
 
 def _add_likeness(command: argparse.ArgumentParser) -> None:
-    """Which other cloud it is like."""
+    """Add the options that make the cloud similar to another one."""
     newest = command.add_mutually_exclusive_group()
     newest.add_argument(
         '--release',
@@ -80,7 +80,7 @@ def _add_kit(command: argparse._ActionsContainer) -> None:
 
 
 def release(text: str) -> dict[tuple[str, str], str]:
-    """The options of the configuration that make a cloud one of a release, for argparse to refuse others."""
+    """An argparse type: the configuration options that make a cloud similar to a release."""
     from computeapi.kit.releases import options_of
 
     try:
@@ -90,7 +90,8 @@ def release(text: str) -> dict[tuple[str, str], str]:
 
 
 def policy_file(text: str) -> str:
-    """The path of a file of rules, for argparse to refuse others: where there is none, a cloud has the defaults."""
+    """An argparse type: the path of a valid policy file. For a missing file, oslo.policy would silently use the
+    defaults."""
     from oslo_policy import policy as oslo_policy
 
     from computeapi import api
@@ -110,7 +111,8 @@ def policy_file(text: str) -> str:
 
 @contextmanager
 def kit_of(options: argparse.Namespace) -> Iterator[Kit | None]:
-    """What the options of `serve` ask for, if they do; Invalid where it would do harm, OSError."""
+    """The kit that the options of `serve` require, or None. Raises Invalid for options that do not go together,
+    OSError."""
     asked = [name for name in ASKING if getattr(options, name) is not None]
     if options.webhook_allow and options.control_token is None:
         raise Invalid('--webhook-allow requires --control-token, without which no webhooks can be added.')
@@ -133,7 +135,7 @@ def kit_of(options: argparse.Namespace) -> Iterator[Kit | None]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether nobody but this machine reaches a listener there."""
+    """Whether only this machine can reach a listener at this address."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -141,7 +143,7 @@ def is_loopback(host: str) -> bool:
 
 
 def tell(account: UserAccount) -> None:
-    """A password that stands in no file is printed."""
+    """Print a password that is in no file."""
     if not account.stated:
         where = f' in the project {account.project}' if account.project else ''
         print(f'computeapi: The password of {account.user}{where} is {account.password}', file=sys.stderr)

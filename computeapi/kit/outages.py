@@ -1,4 +1,4 @@
-"""What is out of reach: a host, a cell, another service of the cloud."""
+"""Outages of a host, a cell, or another service of the cloud."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KNOWN_AS = {
 
 
 class Outage(AbstractContextManager[None]):
-    """What is out of reach until the end of a `with`, if there is one."""
+    """An outage that ends with a `with` block, if it is used in one."""
 
     def __init__(self, end: Callable[[], None]):
         self._end = end
@@ -42,7 +42,7 @@ class Outage(AbstractContextManager[None]):
 
 
 class Outages(ABC):
-    """What of one kind is out of reach, by `names`. service: gives the cloud."""
+    """The outages of one kind, by `names`. service: returns the cloud."""
 
     kind: str
 
@@ -53,16 +53,16 @@ class Outages(ABC):
 
     @abstractmethod
     def known(self) -> Iterable[str]:
-        """The names of all that there are."""
+        """The names of all that exist."""
 
     @abstractmethod
     def changed(self, name: str) -> None:
-        """Let the cloud know that this one is out of reach, or is not any more."""
+        """Apply to the cloud that this one went down or came back."""
 
     def down(self, name: str) -> Outage:
-        """Let it be out of reach, until `up` or the end of a `with`; NotFound.
+        """Take it down, until `up` or the end of a `with` block; NotFound.
 
-        What is so already does not come back at the end.
+        If it was down before, it stays down at the end of the block.
         """
         with self._lock:
             was_up = name not in self.names
@@ -70,7 +70,7 @@ class Outages(ABC):
         return Outage(lambda: self.up(name) if was_up and name in self.names else None)
 
     def up(self, name: str) -> None:
-        """Let it be as ever, and what waited for it go on; NotFound."""
+        """Bring it back, and let work that waited for it continue; NotFound."""
         with self._lock:
             self._change(name, self.names - {name})
         self.service().platform.tasks.hasten_all()
@@ -82,23 +82,24 @@ class Outages(ABC):
         self.changed(name)
 
     def list(self) -> list[str]:
-        """What is out of reach."""
+        """The names of those that are down."""
         return sorted(self.names)
 
     def clear(self) -> None:
-        """Let all be as ever."""
+        """Bring all back."""
         for name in self.list():
             self.up(name)
 
     def found_otherwise(self) -> None:
-        """The cloud is what it was at another time, but what is out of reach remains so, if it is there."""
+        """Apply the outages again after the state of the cloud was replaced; those of names that no longer exist are
+        dropped."""
         self.names &= frozenset(self.known())
         for name in self.list():
             self.changed(name)
 
 
 class HostOutages(Outages):
-    """A host that is down gives no sign of life, and what it is told waits."""
+    """Hosts that are down report no heartbeat, and work on them waits."""
 
     kind = 'host'
 
@@ -115,7 +116,7 @@ class HostOutages(Outages):
 
 
 class CellOutages(Outages):
-    """The servers of a cell that is down are UNKNOWN, and what is asked of them is answered 503."""
+    """Servers of a cell that is down are UNKNOWN, and requests for them get 503."""
 
     kind = 'cell'
 
@@ -133,7 +134,7 @@ class CellOutages(Outages):
 
 
 class NeighbourOutages(Outages):
-    """Of the services beside compute: whoever asks one that is away is told so, compute like its clients."""
+    """Services other than compute that are down: compute and clients alike get errors from them."""
 
     kind = 'neighbour'
 
@@ -141,19 +142,19 @@ class NeighbourOutages(Outages):
         return list(KNOWN_AS)
 
     def changed(self, name: str) -> None:
-        """Who asks will see."""
+        """Nothing to do: each call checks `names`."""
 
     def check(self, name: str) -> None:
-        """NeighbourAway."""
+        """Raise NeighbourAway if the service is down."""
         if name in self.names:
             raise NeighbourAway(name=KNOWN_AS[name])
 
     def between(self, name: str, backend: T) -> T:
-        """The backend, which is asked for nothing while its service is away."""
+        """Wrap a backend, which gets no calls while its service is down."""
         return cast(T, Reachable(backend, functools.partial(self.check, name)))
 
     def before(self, app: WSGIApp) -> WSGIApp:
-        """The app of all services, where those that are away answer 503."""
+        """Wrap the app of all services: those that are down answer 503."""
 
         def answer(environ: Environ, start_response: Any) -> Iterable[bytes]:
             if self.names and addressed(environ['REQUEST_METHOD'], environ['PATH_INFO']).service in self.names:
@@ -164,7 +165,7 @@ class NeighbourOutages(Outages):
 
 
 class Reachable:
-    """A backend whose calls are looked at before; made before it is used, when it can be reached."""
+    """Wraps a backend and runs a check before each call."""
 
     def __init__(self, backend: Any, check: Callable[[], None]):
         self._backend, self._check = backend, check

@@ -1,4 +1,4 @@
-"""How long states last that pass: no time, some seconds, until a client has read so often, or until they are told."""
+"""How long transitional states last: not at all, some seconds, until a number of reads, or until released."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from computeapi.web.validation import BodyValidator
 MOST_PLANS = 1000
 MOST_STAYS = 10_000
 PATIENCE_SECONDS = 5.0
-"""For how long who tells a server to go on waits until it has come to where it waits."""
+"""How long `release` waits for a server to reach the state in which it is held."""
 LEAVING_SECONDS = 2.0
-"""For how long who reads a server waits until it has gone on, which it does at once when it may."""
+"""How long a read waits for a server that may leave its state, which it normally does at once."""
 POLL_SECONDS = 0.005
 NOTHING = 'nothing'
-"""What the hypervisor does with a server that waits for its turn."""
+"""Stands for no operation of the hypervisor: only plans for a state match."""
 
 STATUSES = frozenset({*STATUS.values(), *(name for each in STATUS_BY_TASK.values() for name in each.values())})
 FACTS = closed(
@@ -62,7 +62,7 @@ CHECKED = BodyValidator(FACTS)
 
 
 class StatePlan(Removable):
-    """How long one state lasts; Invalid for facts that do not fit. remove: what takes it away."""
+    """How long one state lasts. Raises Invalid for invalid facts. remove: removes the plan."""
 
     _ids = itertools.count(1)
 
@@ -76,25 +76,25 @@ class StatePlan(Removable):
         self.id, self._remove = next(self._ids), remove
 
     def concerns(self, operation: str, server: Server) -> bool:
-        """Whether it is for what the hypervisor is about to do with the server."""
+        """Whether the plan applies to what the hypervisor is about to do with the server."""
         if not server.name.startswith(str(self.facts.get('server', ''))):
             return False
         return bool(self.facts.get('operation') == operation or self.is_state_of(server))
 
     def is_state_of(self, server: Server) -> bool:
-        """Whether a server is in the state that it is for. One that is to go is so whatever its status says."""
+        """Whether a server is in the state of the plan. For one that is being deleted, only the task_state counts."""
         status = None if server.task_state in GOING else status_of(server.vm_state, server.task_state)
         return bool(self.facts.get('state', '') in (status, server.task_state))
 
     def document(self) -> dict[str, Any]:
-        """For readers of JSON."""
+        """The plan as JSON."""
         return {'id': self.id, **self.facts}
 
 
 @dataclass
 class Stay:
-    """A server in a state that lasts. task_state: its own then.  reads: how often it was read since it was asked to
-    do what it does."""
+    """A server that is held in a state. task_state: of the server when it was held.  reads: how often it was read since
+    the action was requested."""
 
     plan: StatePlan
     server_id: str
@@ -108,16 +108,16 @@ class Stay:
         return bool(self.reads >= self.plan.facts.get('reads', math.inf))
 
     def is_in(self, server: Server) -> bool:
-        """Whether the server is still there."""
+        """Whether the server is still in the state."""
         if 'state' in self.plan.facts:
             return self.plan.is_state_of(server)
         return server.task_state is not None and server.task_state == self.task_state
 
 
 class Plans:
-    """The plans of a cloud; the first one counts that is for a state.
+    """The plans of a cloud. The first plan that matches a state applies.
 
-    hasten: lets what waits on these servers go on at once.  store: gives that of the cloud.
+    hasten: lets waiting work on these servers continue at once.  store: returns the store of the cloud.
     """
 
     def __init__(self, hasten: Callable[[Collection[str]], None], store: Callable[[], Store]):
@@ -126,14 +126,14 @@ class Plans:
         self._changed = threading.Condition()
         self._stays: OrderedDict[tuple[int, int, str], Stay] = OrderedDict()
         self._leaving: OrderedDict[str, Stay] = OrderedDict()
-        # How often servers were read since the last change that was asked of them.
+        # By server: the number of reads since the last change was requested.
         self._reads: OrderedDict[str, int] = OrderedDict()
 
     def add(self, **facts: Any) -> StatePlan:
-        """A new plan; Invalid for facts that do not fit.
+        """Add a plan; Invalid for invalid facts.
 
-        For what: state='BUILD' (a status, or a task_state) or operation='spawn' (what the hypervisor does), and
-        server (how the name begins). How long: seconds, reads, or until_told=True.
+        For what: state='BUILD' (a status or a task_state) or operation='spawn' (an operation of the hypervisor), and
+        server (a prefix of the name). How long: seconds, reads, or until_told=True.
         """
         plan = StatePlan(facts, self.remove)
         with self._changed:
@@ -143,22 +143,22 @@ class Plans:
         return plan
 
     def list(self) -> builtins.list[StatePlan]:
-        """The oldest first."""
+        """All plans, the oldest first."""
         return [*self.all]
 
     def get(self, plan_id: int) -> StatePlan:
-        """The plan of that number; NotFound."""
+        """The plan with this number; NotFound."""
         for plan in self.all:
             if plan.id == plan_id:
                 return plan
         raise NotFound(f'There is no plan {plan_id}.')
 
     def remove(self, plan: StatePlan) -> None:
-        """Let a plan be over, if it is not yet; servers that wait because of it go on."""
+        """Remove a plan, if it still exists; servers that wait because of it continue."""
         self._keep(lambda each: each is not plan)
 
     def clear(self) -> None:
-        """Let all be over."""
+        """Remove all plans."""
         self._keep(lambda each: False)
 
     def _keep(self, kept: Callable[[StatePlan], bool]) -> None:
@@ -168,9 +168,9 @@ class Plans:
         self._let_go(freed)
 
     def release(self, server: str | None = None) -> None:
-        """Tell a server, by its name or its id, or all, to go on that last until they are told.
+        """Release a server, by name or ID, or all servers that are held until they are released.
 
-        It may not have come that far yet, and is waited for; NotFound when that is in vain.
+        Waits for a server that has not reached the state yet; NotFound if it does not in time.
         """
 
         def found() -> builtins.list[Stay]:
@@ -198,10 +198,10 @@ class Plans:
     # ------------------------------------------------------------------ the work of the hypervisor
 
     def lasts(self, task: int, operation: str, server: Server, passed: Callable[[str], float]) -> bool:
-        """NotYet while a plan says so; whether there was one, which has said how long it takes."""
+        """Raise NotYet while a plan applies. Returns whether there was a plan; then no further time is to be taken."""
         plan = next((each for each in self.all if each.concerns(operation, server)), None)
         if plan is None:
-            # Of one that was taken away, what is left of the work takes no time either.
+            # After a plan was removed, the rest of the work takes no time either.
             return bool(self._stays) and any(key[1:] == (task, server.uuid) for key in [*self._stays])
         stay = self._stay(plan, task, server)
         left = 0.0 if stay.released else _left(plan, passed)
@@ -211,7 +211,7 @@ class Plans:
         return True
 
     def _stay(self, plan: StatePlan, task: int, server: Server) -> Stay:
-        """That of the server in the state, from now on if it comes to it now."""
+        """The stay of the server under this plan; it begins now if there is none yet."""
         with self._changed:
             key = (plan.id, task, server.uuid)
             stay = self._stays.get(key)
@@ -225,16 +225,16 @@ class Plans:
             return stay
 
     def found_otherwise(self) -> None:
-        """No server is what it was."""
+        """Forget all stays and reads: the state of the cloud was replaced."""
         with self._changed:
             self._stays.clear()
             self._leaving.clear()
             self._reads.clear()
 
-    # ------------------------------------------------------------------ what clients read
+    # ------------------------------------------------------------------ reads
 
     def read(self, server_ids: Iterable[str]) -> None:
-        """A client has read these."""
+        """Count a read of these servers."""
         if not any('reads' in plan.facts for plan in self.all):
             return
         done = []
@@ -251,27 +251,27 @@ class Plans:
         self._let_go(done)
 
     def asked(self, server_id: str, *, going: bool = False) -> None:
-        """A client wants something else of this one: what it has read is of the state before. going: to delete it."""
+        """Forget the reads of a server: a client requested another action. going: the request deletes the server."""
         with self._changed:
             self._reads.pop(server_id, None)
             for key in [key for key in self._stays if going and key[2] == server_id]:
                 del self._stays[key]
 
     def wait_for_leaving(self, server_id: str | None = None) -> None:
-        """Until this one (None: all) that may go on has done so, for a moment."""
+        """Wait a moment until this server, or all servers (None), that may leave their state have left it."""
         until = time.monotonic() + LEAVING_SECONDS
         while self.is_leaving(server_id) and time.monotonic() < until:
             time.sleep(POLL_SECONDS)
 
     def is_leaving(self, server_id: str | None) -> bool:
-        """Whether a server is in a state that has lasted as long as it is to."""
+        """Whether a server is in a state that has lasted long enough."""
         leaving = [stay for stay in [*self._leaving.values()] if server_id in (None, stay.server_id)]
         if any(map(self._is_there, leaving)):
             return True
         read = self._reads.get(server_id, 0) if server_id else 0
         if not server_id or not read:
             return False
-        # It has been read so often before it came to where it waits.
+        # The server may have been read often enough before it reached the state.
         found = self.store().ask(servers.get, server_id)
         plan = next((each for each in self.all if found is not None and each.concerns(NOTHING, found)), None)
         return plan is not None and read >= plan.facts.get('reads', math.inf)
@@ -287,7 +287,7 @@ class Plans:
 
 
 def _left(plan: StatePlan, passed: Callable[[str], float]) -> float:
-    """For how many seconds the state lasts yet, or when to look again; none for who cannot wait."""
+    """For how many more seconds the state lasts, or when to look again; 0 for callers that cannot wait."""
     seconds = plan.facts.get('seconds')
     if seconds == 0:
         return 0.0

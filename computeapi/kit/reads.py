@@ -1,4 +1,4 @@
-"""How often clients read servers, for plans that go by it: a filter around the app."""
+"""Counts how often clients read servers, for plans that depend on it: a filter around the app."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -14,7 +14,7 @@ SHOW, DELETE = 'GET /servers/{server_id}', 'DELETE /servers/{server_id}'
 
 
 class ReadServers:
-    """The app, which is looked at where there are plans."""
+    """Counts reads while there are plans."""
 
     def __init__(self, app: WSGIApp, plans: Plans):
         self.app, self.plans = app, plans
@@ -50,5 +50,5 @@ class ReadServers:
 
 
 def _ids(document: Any) -> list[str]:
-    """Of the servers that an answer tells about."""
+    """The IDs of the servers in a response."""
     return [server['id'] for server in document.get('servers', [document.get('server')])]

@@ -1,4 +1,4 @@
-"""A dry run of POST /servers: all that is said to it, and which host each server would go to; nothing is made."""
+"""A dry run of POST /servers: the response, and the host of each server. Nothing is created."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -22,7 +22,7 @@ Told = dict[str, Any]
 
 
 class DryRun:
-    """Runs requests for servers through everything that comes before the first thing that is written."""
+    """Runs requests for servers through everything that precedes the first write."""
 
     def __init__(self, service: Service):
         self.service = service
@@ -30,12 +30,13 @@ class DryRun:
     def create_server(
         self, body: Mapping[str, Any], *, microversion: str = 'latest', user: str = 'admin', project: str | None = None
     ) -> Told:
-        """What POST /servers would answer to this body, and what would become of the servers.
+        """What POST /servers would answer to this body, and what would happen to the servers.
 
-        user, project: names in the default domain; without a project that of the user.
-        `status` and `message` are those of the answer; `possible` says whether each server would find a host; `servers`
-        tell the filters, with the hosts that passed and were refused, and what a host has in the end (memory in MiB,
-        disk in GiB). ValueError for a version that there is not; NotFound, NotAuthenticated for a user.
+        user, project: names in the default domain; the default project is that of the user.
+        `status` and `message` are those of the response; `possible` says whether a host was found for each server;
+        `servers` contains the filters, with the hosts that passed and were refused, and the free resources of the
+        remaining hosts (memory in MiB, disk in GiB). Raises ValueError for an unknown version; NotFound,
+        NotAuthenticated for a user.
         """
         version = COMPUTE.max if microversion == 'latest' else COMPUTE.version(microversion)
         identity = built_in('identity', LocalIdentity, self.service.identity)
@@ -52,7 +53,7 @@ class DryRun:
     def _rehearsed(
         self, body: Mapping[str, Any], version: APIVersionRequest, context: Context
     ) -> list[RehearsedServer]:
-        """As App.__call__ goes about it, until the handler would write."""
+        """Do what App.__call__ does, up to the point where the handler would write."""
         req = Request.blank('/servers', method='POST', content_type=JSON, body=orjson.dumps(body))
         req.environ.update({CONTEXT: context, VERSION: version})
         app = self.service.compute_app
@@ -84,7 +85,7 @@ def _told(server: RehearsedServer) -> Told:
 
 
 def _steps(server: RehearsedServer) -> Iterator[Told]:
-    """Each filter with what it refused, and what for."""
+    """Each filter, with the hosts that it refused and the reason."""
     left = server.survey.known
     for name, passed in server.survey.steps:
         refused = sorted({host.name for host in left} - {host.name for host in passed})

@@ -1,4 +1,4 @@
-"""The releases of OpenStack, and the newest microversions that the services of each had."""
+"""The releases of OpenStack, and the newest microversion of each service in them."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from computeapi.errors import Invalid
 
 
 class Release(NamedTuple):
-    """The newest microversion of each service; the first there is where it had none yet."""
+    """The newest microversion of each service; the first one if the service had no microversions yet."""
 
     compute: str
     volume: str
@@ -14,7 +14,7 @@ class Release(NamedTuple):
 
 
 RELEASES = {
-    # By number, by name.  From the histories of microversions that Nova, Cinder and Manila publish.
+    # By number and name. From the microversion histories that Nova, Cinder and Manila publish.
     ('2015.1', 'kilo'): Release('2.3', '3.0', '2.0'),
     ('2015.2', 'liberty'): Release('2.12', '3.0', '2.6'),
     ('2016.1', 'mitaka'): Release('2.25', '3.0', '2.15'),
@@ -43,7 +43,7 @@ RELEASES = {
 
 
 def release_of(name: str | float) -> Release:
-    """A release by its number, which in YAML and Python need not be text, or its name; Invalid for an unknown one."""
+    """A release by its name or number, which may be a float as in YAML and Python; Invalid for an unknown one."""
     for names, release in RELEASES.items():
         if str(name).lower() in names:
             return release
@@ -52,7 +52,7 @@ def release_of(name: str | float) -> Release:
 
 
 def options_of(name: str | float) -> dict[tuple[str, str], str]:
-    """The options, by group and name, of a cloud that is of a release; Invalid."""
+    """The configuration options, by group and name, of a cloud that imitates a release; Invalid."""
     compute, volume, share = release_of(name)
     newest = {'api': compute, 'volume': volume, 'share': share}
     return {(group, 'max_microversion'): version for group, version in newest.items()}

@@ -1,4 +1,4 @@
-"""What holds until somebody removes it."""
+"""Things that stay until they are removed."""
 
 from collections.abc import Callable
 from types import TracebackType
@@ -6,16 +6,16 @@ from typing import Any, Self
 
 
 class Removable:
-    """Something that a test adds to a cloud: it holds until `remove`, or until the end of a `with`."""
+    """Something that a test adds to a cloud. It stays until `remove` or the end of a `with` block."""
 
     _remove: Callable[[Any], None]
 
     def document(self) -> dict[str, Any]:
-        """For readers of JSON."""
+        """The thing as JSON."""
         raise NotImplementedError
 
     def remove(self) -> None:
-        """Let it be over; what waits because of it goes on."""
+        """Remove it; what waits because of it continues."""
         self._remove(self)
 
     def __enter__(self) -> Self:

@@ -1,8 +1,9 @@
-"""What a cloud makes up, made up alike each time: its ids, addresses and passwords.
+"""Generates the same IDs, addresses and passwords each time for a cloud with a seed.
 
-Clients ask at the same time and look as often as they like, so there is no one row of numbers from which all is drawn.
-Each request, and each task of a worker, has a row of its own, which follows from the seed, from what is asked, and from
-how often the same was asked before. So two things never get one id, as long as the counts are kept with what is there.
+Clients send requests concurrently and read as often as they like, so not everything can be drawn from one sequence.
+Each request, and each task of a worker, has its own sequence, which is derived from the seed, from the request, and
+from how often the same request was made before. So no ID is drawn twice, as long as the counts are saved and restored
+together with the data.
 """
 
 import hashlib
@@ -25,12 +26,12 @@ from computeapi.web.request import CONTEXT
 LOOKING = ('GET', 'HEAD', 'OPTIONS')
 BINARY = 'octet-stream'
 MOST_COUNTS = 1_000_000
-"""Of different requests and tasks that are counted by themselves; all others are counted together."""
+"""How many different requests and tasks are counted separately; all others share one count."""
 UUID4 = re.compile(r'\b[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}\b')
 
 
 class Drawn(NamedTuple):
-    """What was drawn so far. counts: how often, by what it was for.  loaded: which ids came from elsewhere."""
+    """What was drawn so far. counts: how often, by purpose.  loaded: a digest of the IDs that were loaded."""
 
     counts: Mapping[bytes, int] = {}
     loaded: bytes = b''
@@ -40,9 +41,9 @@ NOTHING = Drawn()
 
 
 class Seed:
-    """A cloud's; without a number everything is made up as the system's chance has it.
+    """The seed of a cloud. Without a number, the random source of the system is used.
 
-    drawn: where to go on.
+    drawn: where to continue.
     """
 
     def __init__(self, number: int | None = None, drawn: Drawn = NOTHING):
@@ -55,7 +56,7 @@ class Seed:
 
     @property
     def drawn(self) -> Drawn:
-        """So far; nobody is to draw meanwhile who is not to be counted."""
+        """What was drawn so far. Read it only while nothing draws."""
         with self._lock:
             return Drawn(dict(self._counts), self._loaded)
 
@@ -68,7 +69,7 @@ class Seed:
         return Draws(self, names, caller)
 
     def begin(self, names: Iterable[str]) -> bytes:
-        """What a row of numbers for this follows from, other than that of each time before."""
+        """The bytes from which the next sequence for these names is derived; different each time."""
         label = hashlib.sha256(repr((self.number, self._loaded, *names)).encode()).digest()
         with self._lock:
             counted = label if label in self._counts or len(self._counts) < MOST_COUNTS else b''
@@ -76,18 +77,19 @@ class Seed:
         return label + count.to_bytes(8)
 
     def keep_apart(self, document: Any) -> None:
-        """The document was loaded, and may have ids that another cloud drew from this seed: they do not come again."""
+        """Make sure that IDs in a loaded document, which another cloud may have drawn from this seed, are not drawn
+        again."""
         if self.on and (ids := UUID4.findall(repr(document))):
             self._loaded = hashlib.sha256(repr((self._loaded, sorted(ids))).encode()).digest()
 
-    # ------------------------------------------------------------------ where it comes in
+    # ------------------------------------------------------------------ hooks into the cloud
 
     def during(self, *names: str) -> AbstractContextManager[None]:
-        """What is made up in the block is drawn for that."""
+        """In the block, draw from the sequence of these names."""
         return drawn_from(self.draws(*names)) if self.on else nullcontext()
 
     def app(self, app: WSGIApp) -> WSGIApp:
-        """An app, of which each request draws by itself."""
+        """An app whose requests draw from their own sequences."""
         if not self.on:
             return app
 
@@ -103,11 +105,11 @@ class Seed:
             return Looking(self)
         path = environ.get('SCRIPT_NAME', '') + environ.get('PATH_INFO', '')
         names = (method, path, environ.get('QUERY_STRING', ''), _digest(environ))
-        # Who asks is known when the request has come further; its id is made before.
+        # The caller is only known after authentication; the request ID is drawn before.
         return self.draws('request', *names, caller=lambda: _caller(environ.get(CONTEXT)))
 
     def work(self, run: Callable[[Task], None]) -> Callable[[Task], None]:
-        """What does a task, drawing for each by itself; those of one kind on one server come one after the other."""
+        """Let each task draw from its own sequence. Tasks of one kind on one server run one after the other."""
         if not self.on:
             return run
 
@@ -119,9 +121,9 @@ class Seed:
 
 
 class Draws:
-    """A row of numbers, begun when the first is drawn: what makes nothing up is not counted.
+    """A sequence, which begins with the first number drawn: a request that draws nothing is not counted.
 
-    caller: for whom they are; when that changes, so does the row.
+    caller: returns who makes the request; if that changes, another sequence is used.
     """
 
     repeatable = True
@@ -144,7 +146,7 @@ class Draws:
 
 
 class Looking(System):
-    """For requests that only look: as many as clients like, so that nothing may follow from how many there were."""
+    """The source for reads: clients read as often as they like, so nothing may depend on the number of reads."""
 
     def __init__(self, seed: Seed):
         self.seed = seed
@@ -154,10 +156,10 @@ class Looking(System):
 
 
 def _digest(environ: Environ) -> str:
-    """Of the body, however its JSON is written; of one that is long, and of an image, the same as of none."""
+    """A digest of the body, independent of how its JSON is formatted. A long body or an image counts as empty."""
     body = b''
     if BINARY not in environ.get('CONTENT_TYPE', ''):
-        # The app finds out, too, that the client has gone away.
+        # The app also notices that the client has disconnected.
         with suppress(OSError):
             body = body_of(environ)
     with suppress(ValueError):

@@ -1,8 +1,8 @@
 """`computeapi control`: the operations of the control API for a shell, derived from their table.
 
-`take-snapshot NAME` is the operation whose handler is `take_snapshot`. What its path and its body must have are
-arguments, what they may have are options; an object or a list is written as JSON, or as @FILE that holds it. The table
-is read from a file, which control/table.py writes: to load the operations takes as long as to start a cloud.
+`take-snapshot NAME` is the operation with the handler `take_snapshot`. Path parameters and required properties of the
+body are arguments, the others are options. Objects and lists are written as JSON, or as @FILE. The table is read from a
+file that control/table.py writes, because loading the operations takes as long as starting a cloud.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 TABLE = Path(__file__).with_name('control.json')
 PARTS = ('query', 'body')
 JSON = 'application/json'
-"""The media type of what is shown indented."""
+"""The media type that is printed with indentation."""
 PATIENCE_SECONDS = 120
 GIVEN = 'given '
-"""What the names of an operation's own arguments begin with: one of them may be called as one of the command's."""
+"""The prefix for an operation's own arguments, which may have the same name as one of the command's."""
 
 
 class ControlRefused(Error):
@@ -38,13 +38,13 @@ class ControlRefused(Error):
 
 
 def run(arguments: Sequence[str]) -> None:
-    """Do one operation and print what it answers, as JSON; ControlRefused, Invalid, SystemExit for wrong arguments."""
+    """Call one operation and print its response, as JSON; ControlRefused, Invalid, SystemExit for wrong arguments."""
     options = _parser().parse_args(arguments)
     operation = options.operation
     given = {name.removeprefix(GIVEN): value for name, value in vars(options).items() if name.startswith(GIVEN)}
     if not options.url or not options.token:
         raise Invalid(f'--url and --token, or {URL_VARIABLE} and {TOKEN_VARIABLE}, are required.')
-    # To load it takes longer than to print the help.
+    # Loading it takes longer than printing the help.
     import requests
 
     path = re.sub(r'{(\w+)}', lambda name: quote(given[name[1]], safe=''), operation['path'])
@@ -72,7 +72,7 @@ def run(arguments: Sequence[str]) -> None:
 
 
 def _print(answer: requests.Response) -> None:
-    """Print it; lines of JSON as they come."""
+    """Print a response; lines of JSON as they arrive."""
     kind = answer.headers.get('Content-Type', '').partition(';')[0]
     if kind == LINES:
         with suppress(KeyboardInterrupt):
@@ -102,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument('--token', default=os.environ.get(TOKEN_VARIABLE), help=f'its token ({TOKEN_VARIABLE})')
     commands = parser.add_subparsers(metavar='COMMAND', required=True)
     for operation in operations():
-        # Those who ask by HTTP read it here, too.
+        # The help also shows the request, for users of the HTTP API.
         text = f'{operation["summary"]} ({operation["method"]} {operation["path"]})'
         command = commands.add_parser(operation['name'], help=text, description=text)
         command.set_defaults(operation=operation)
@@ -115,7 +115,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def operations() -> list[dict[str, Any]]:
-    """All that the control API can do; see control/table.py."""
+    """The operations of the control API; see control/table.py."""
     found: list[dict[str, Any]] = orjson.loads(TABLE.read_bytes())
     return found
 
@@ -129,7 +129,7 @@ def _add(command: argparse.ArgumentParser, name: str, schema: dict[str, Any]) ->
 
 
 def _reader(schema: dict[str, Any]) -> Callable[[str], Any]:
-    """From what stands in a shell to what stands in JSON."""
+    """The function that converts a shell argument to JSON."""
     kind = schema.get('type', 'object')
     return _document_or_text if isinstance(kind, list) else READERS.get(kind, _document)
 
@@ -142,7 +142,7 @@ def _document_or_text(text: str) -> Any:
 
 
 def _document(text: str) -> Any:
-    """YAML is sent as the text that it is."""
+    """Parse JSON, or a file of it. A YAML file is sent as text."""
     if text.endswith(('.yaml', '.yml')) and text.startswith('@'):
         return Path(text[1:]).read_text()
     try:
@@ -163,4 +163,4 @@ READERS: dict[str, Callable[[str], Any]] = {
     'number': float,
     'boolean': _truth,
 }
-"""By the type in the schema; others are JSON."""
+"""By type in the schema; other types are JSON."""

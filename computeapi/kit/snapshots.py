@@ -1,4 +1,4 @@
-"""What a cloud was at some moment, by name: its database, the data of its images, and what was drawn from its seed."""
+"""Named snapshots of a cloud: its database, the data of its images, and what was drawn from its seed."""
 
 import os
 import shutil
@@ -18,13 +18,13 @@ IMAGES = 'images'
 
 
 class CloudSnapshot:
-    """What a cloud was at some moment. When nobody holds it any more, nothing is left of it.
+    """The state of a cloud at some moment. Its files are deleted when nothing refers to it any more.
 
-    The data of an image is never written over, so a snapshot of it is another name of the same file.
+    Image data is never overwritten, so a snapshot contains hard links to the same files.
     """
 
     def __init__(self, store: Store, images: Path, drawn: Drawn, folder: Path):
-        """folder: where names of the data of images may be."""
+        """folder: where the directory for the links to image data is created."""
         self.pages, self.drawn = copy_of(store), drawn
         folder.mkdir(exist_ok=True)
         self.images = Path(tempfile.mkdtemp(dir=folder))
@@ -32,20 +32,20 @@ class CloudSnapshot:
         _link_all(images, self.images)
 
     def put_back(self, store: Store, images: Path) -> None:
-        """Let the cloud that has these be as it was."""
+        """Restore this state in the cloud that has this store and this directory of images."""
         put_back(store, self.pages)
         shutil.rmtree(images, ignore_errors=True)
         images.mkdir()
         _link_all(self.images, images)
 
     def begin(self, directory: Directory) -> None:
-        """Let another cloud, which has no database and no images yet, begin with it."""
+        """Create the database and images of another cloud, which has none yet, from this state."""
         with closing(Store(database(directory.path), durable=False)) as store:
             self.put_back(store, directory.path / IMAGES)
 
 
 class CloudSnapshots:
-    """Those of a cloud that is in a directory, by name; who asks for one sees to it that nobody writes meanwhile."""
+    """The snapshots of a cloud with a directory, by name. The caller ensures that nothing writes meanwhile."""
 
     def __init__(self, store: Store, directory: Directory, seed: Seed):
         self.store, self.seed = store, seed
@@ -53,15 +53,15 @@ class CloudSnapshots:
         self.kept: dict[str, CloudSnapshot] = {}
 
     def list(self) -> list[str]:
-        """Their names, the oldest first."""
+        """The names, the oldest first."""
         return list(self.kept)
 
     def now(self) -> CloudSnapshot:
-        """What is there now."""
+        """The current state."""
         return CloudSnapshot(self.store, self.images, self.seed.drawn, self.folder)
 
     def take(self, name: str) -> None:
-        """Keep what is there now; Conflict if the name is taken, Invalid if it is none or there are too many."""
+        """Save the current state; Conflict if the name is taken, Invalid for an invalid name or too many snapshots."""
         if not name or len(name) > LONGEST_NAME:
             raise Invalid(f'The name of a snapshot has 1 to {LONGEST_NAME} characters.')
         if name in self.kept:
@@ -71,19 +71,19 @@ class CloudSnapshots:
         self.kept[name] = self.now()
 
     def get(self, name: str) -> CloudSnapshot:
-        """The one of that name; NotFound."""
+        """The snapshot with this name; NotFound."""
         if name not in self.kept:
             raise NotFound(f'There is no snapshot {name}.')
         return self.kept[name]
 
     def restore(self, name: str) -> None:
-        """Let everything be as it was then; NotFound."""
+        """Restore a snapshot; NotFound."""
         snapshot = self.get(name)
         snapshot.put_back(self.store, self.images)
         self.seed.drawn = snapshot.drawn
 
     def delete(self, name: str) -> None:
-        """Forget it; NotFound."""
+        """Delete a snapshot; NotFound."""
         self.get(name)
         del self.kept[name]
 

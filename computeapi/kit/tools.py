@@ -1,4 +1,4 @@
-"""What can be done to a cloud besides asking it: all that its kit offers, to tests and to the control API."""
+"""The tools of a kit, for tests and for the control API."""
 
 import functools
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from computeapi.kit.scenes.document import Document
 
 INITIAL = 'initial'
-"""The snapshot that is taken when a cloud is ready, and that a reset goes back to."""
+"""The snapshot that is taken when a cloud is ready, and that a reset restores."""
 
 
 class Tools:
-    """Those for one cloud, all of which is in this process."""
+    """The tools for one cloud, all of which is in this process."""
 
     service: Service
     snapshots: CloudSnapshots
@@ -44,10 +44,10 @@ class Tools:
         seed: Seed | None = None,
         webhook_allow: Iterable[str] = (),
     ) -> None:
-        """scene: a file, or a document, with what the cloud has to begin with.
-        webhook_allow: networks that webhooks may lead to, besides the loopback; Invalid."""
+        """scene: a cloud file, or a document, with the initial content.
+        webhook_allow: networks that webhooks may connect to, besides the loopback; Invalid."""
         self.seed = seed or Seed()
-        # Requests pass through it.
+        # All requests pass through it.
         self.gate = Gate()
         self.clock = CloudClock()
         self.journal = Journal()
@@ -68,7 +68,7 @@ class Tools:
         return self.service.store
 
     def behaviour(self, task: int = 0) -> Behaviour:
-        """How the hypervisor behaves at a task, as the rules say."""
+        """How the hypervisor behaves for a task, according to the fault rules."""
         return Behaviour(self._store, functools.partial(self.faults.of_work, task), step='before ')
 
     @property
@@ -76,17 +76,17 @@ class Tools:
         return DryRun(self.service)
 
     def begin(self, service: Service, directory: Directory) -> None:
-        """The cloud has all that it begins with."""
+        """Begin, when the cloud has its initial content."""
         self.service, self.snapshots = service, CloudSnapshots(service.store, directory, self.seed)
         self.clock.tell(service.found_otherwise, service.platform.tasks.wake)
         if self.scene is not None:
             self.accounts = self.load(self.scene)
-        # A branch may begin with what was out of reach.
+        # A branch may start from a snapshot with cells that were down.
         self.cells.found_otherwise()
         self.snapshot(INITIAL)
 
     def hasten(self, server_ids: Collection[str]) -> None:
-        """Let work on these servers that waits go on at once."""
+        """Let waiting work on these servers continue at once."""
         tasks = self.service.platform.tasks
         with self.service.store.write() as connection:
             for server_id in server_ids:
@@ -95,22 +95,22 @@ class Tools:
 
     @contextmanager
     def standing_still(self) -> Iterator[None]:
-        """No request is answered in the block, and no worker is at a task."""
+        """In the block, no request is answered and no worker runs a task."""
         with self.gate.closed(), self.service.worker.gate.closed():
             yield
 
     def snapshot(self, name: str) -> None:
-        """Keep what there is now under a name; Conflict if it is taken."""
+        """Save the current state under a name; Conflict if it is taken."""
         with self.standing_still():
             self.snapshots.take(name)
 
     def now(self) -> CloudSnapshot:
-        """What there is now."""
+        """A snapshot of the current state."""
         with self.standing_still():
             return self.snapshots.now()
 
     def restore(self, name: str) -> None:
-        """Let the cloud be as it was when the snapshot was taken, work that was under way included; NotFound."""
+        """Restore a snapshot, including work that was in progress; NotFound."""
         self._restore(name, lambda: self.events.restored(name))
 
     def _restore(self, name: str, tell: Callable[[], None]) -> None:
@@ -122,23 +122,23 @@ class Tools:
             self._found_otherwise()
 
     def _found_otherwise(self) -> None:
-        """The store is not what it was."""
+        """Notify everything that depends on the store that it was replaced."""
         self.service.found_otherwise()
         self.hosts.found_otherwise()
         self.cells.found_otherwise()
-        # What work waited for then may be no more, and plans have to know what waits now.
+        # What the work waited for may no longer apply, and plans must learn which servers wait now.
         self.service.platform.tasks.hasten_all()
 
     def forget(self, name: str) -> None:
-        """Delete a snapshot; NotFound, Conflict for that of the beginning."""
+        """Delete a snapshot; NotFound, Conflict for the initial one."""
         if name == INITIAL:
             raise Conflict('A reset requires the initial snapshot.')
         self.snapshots.delete(name)
 
     def load(self, given: 'Path | str | Document') -> 'list[UserAccount]':
-        """Add what a file, its text or a document describes to the cloud, whole or not at all; Invalid, OSError.
+        """Add what a file, its text or a document describes to the cloud, completely or not at all; Invalid, OSError.
 
-        Who it says can log in, and how.
+        Returns the accounts of the users in it.
         """
         from computeapi.kit.scenes import loading
         from computeapi.kit.scenes.document import SceneSource
@@ -151,7 +151,7 @@ class Tools:
         return found
 
     def reset(self) -> None:
-        """Let the cloud be as it was when it began, with no other snapshots than that of its beginning, and as ever."""
+        """Return to the initial state, with no other snapshots, and remove rules, plans, webhooks and outages."""
         self.clock.reset()
         self.faults.clear()
         self.plans.clear()

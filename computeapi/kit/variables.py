@@ -1,12 +1,12 @@
-"""How the control API of a cloud is found and asked by those who are not in its process."""
+"""How other processes find and call the control API of a cloud."""
 
 CONTROL_PATH, TOKEN_HEADER = '/control', 'X-Control-Token'
 URL_VARIABLE, TOKEN_VARIABLE = 'COMPUTEAPI_CONTROL_URL', 'COMPUTEAPI_CONTROL_TOKEN'
-"""What tells `computeapi control` where the API is and what it takes."""
+"""Environment variables in which `computeapi control` finds the URL of the API and its token."""
 LINES = 'application/jsonl'
-"""The media type of what is told line by line, each a JSON object, as it happens."""
+"""The media type of a stream of lines, each a JSON object."""
 
 ARRIVED = 'computeapi.arrived'
-"""When a request came that was delayed since, in its WSGI environment: in UTC, and by time.perf_counter."""
+"""The key in a WSGI environ for when a request arrived that was delayed: in UTC, and by time.perf_counter."""
 LOOK = 'computeapi.look'
-"""Marks a request, in its WSGI environment, with which the page for people looks at the cloud: no test asked it."""
+"""The key in a WSGI environ that marks a read of the web interface, which no test made."""

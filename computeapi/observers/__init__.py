@@ -1,4 +1,4 @@
-"""What operators see of a running service: whoever observes stands around what it does, and changes nothing of it."""
+"""What operators see of a running service. Observers wrap what the service does, and do not change it."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -9,30 +9,31 @@ from computeapi.web.filters import WSGIApp
 
 Work = Callable[[Task], None]
 Ask = Callable[..., Any]
-"""Asks a neighbour: (url, method, ...), as keystoneauth's Session.request; the answer, or an error."""
+"""Calls a neighbour: (url, method, ...), as keystoneauth's Session.request; returns the response, or raises an error.
+"""
 Names = Callable[[str], str]
-"""What the service behind a URL is called."""
+"""Returns the name of the service behind a URL."""
 
 
 class Observer(Protocol):
-    """Stands around what that a service does."""
+    """Wraps what a service does."""
 
     def end(self) -> None:
-        """The process is about to end."""
+        """The process is about to exit."""
         ...
 
     def requests(self, app: WSGIApp) -> WSGIApp:
-        """Around the app that answers requests."""
+        """Wrap the app that answers requests."""
         ...
 
     def tasks(self, work: Work) -> Work:
-        """Around what a worker does with a task."""
+        """Wrap what a worker does with a task."""
         ...
 
     def hypervisor(self, driver: Hypervisor) -> Hypervisor:
-        """Around what a hypervisor is told."""
+        """Wrap a hypervisor driver."""
         ...
 
     def neighbours(self, name_of: Names, ask: Ask) -> Ask:
-        """Around how a neighbour is asked."""
+        """Wrap calls to a neighbour."""
         ...

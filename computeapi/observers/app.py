@@ -1,4 +1,4 @@
-"""/metrics, for those who may read it."""
+"""/metrics, for authorized clients."""
 
 import hmac
 from collections.abc import Callable, Iterable
@@ -21,19 +21,19 @@ OF_PROXIES = (
     'HTTP_X_FORWARDED_HOST',
     'HTTP_X_REAL_IP',
 )
-"""What proxies put into requests: the address is theirs then, and not that of who asks."""
+"""Headers that proxies add: the address of the request is then the proxy's."""
 
 
 def metrics_app(metrics: Metrics, conf: cfg.ConfigOpts) -> 'MetricsApp':
-    """What this process counts, and what its database knows."""
+    """The metrics of this process and of its database."""
     knowledge = Knowledge(conf, metrics.store)
     return MetricsApp(lambda: metrics.exposition() + knowledge.exposition(), conf.metrics, alone=metrics.slot is None)
 
 
 class MetricsApp:
-    """Answers 200 with what *tell* gives, or 401 or 403, and 503 where it would tell of one process among several.
+    """Answers 200 with the result of *tell*, 401 or 403, or 503 if that would cover only one of several processes.
 
-    alone: whether *tell* knows of this process only. cfg.ConfigFileValueError for a network that is none.
+    alone: whether *tell* only covers this process. Raises cfg.ConfigFileValueError for an invalid network.
     """
 
     def __init__(self, tell: Callable[[], bytes], options: cfg.ConfigOpts.GroupAttr, *, alone: bool):
@@ -64,20 +64,20 @@ class MetricsApp:
         return '200 OK', self.tell()
 
     def is_near(self, environ: Environ) -> bool:
-        """Whether who asks has one of the addresses that may."""
+        """Whether the client has an allowed address."""
         if any(name in environ for name in OF_PROXIES):
             return False
         try:
             address = ip_address(environ.get('REMOTE_ADDR', ''))
         except ValueError:
             return False
-        # A socket for both kinds of addresses calls 127.0.0.1 ::ffff:127.0.0.1.
+        # A dual-stack socket reports 127.0.0.1 as ::ffff:127.0.0.1.
         address = getattr(address, 'ipv4_mapped', None) or address
         return any(address in network for network in self.networks)
 
 
 def given_by(environ: Environ) -> bytes:
-    """The header that a token comes in, as it came."""
+    """The Authorization header, as bytes."""
     found: str = environ.get('HTTP_AUTHORIZATION', '')
     return found.encode('latin-1', 'replace')
 

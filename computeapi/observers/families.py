@@ -1,13 +1,13 @@
-"""Every metric there is: its kind, its labels and what it tells.
+"""All metrics: their kinds, labels and descriptions.
 
-`python -m computeapi.observers.families` prints the table of them in docs/reference/metrics.md.
+`python -m computeapi.observers.families` prints the table in docs/reference/metrics.md.
 """
 
 from typing import NamedTuple
 
 
 class Family(NamedTuple):
-    """Metrics of one name. Each label has one of few values, whatever clients send."""
+    """The metrics with one name. Labels have few values, whatever clients send."""
 
     kind: str
     help: str
@@ -52,7 +52,7 @@ COUNTED = {
         'counter', 'Errors caused by the database: deadlock, lost (connection) or other.', ('kind',)
     ),
 }
-"""What the processes of a machine count; their sum is told."""
+"""What the processes of a machine count; the sum of them is reported."""
 
 TOLD = {
     'computeapi_build_info': Family(
@@ -79,13 +79,13 @@ TOLD = {
     'computeapi_quota_full': Family('gauge', 'Projects that use 90 % or more of their quota.', ('resource',)),
     'computeapi_count_age_seconds': Family('gauge', 'Seconds since servers, hosts and quotas were last counted.'),
 }
-"""What the database knows of the whole cloud: every process tells the same."""
+"""What the database knows of the whole cloud: every process reports the same."""
 
 FAMILIES = COUNTED | TOLD
 
 
 def table() -> str:
-    """In Markdown, as docs/reference/metrics.md has it."""
+    """The table in docs/reference/metrics.md, in Markdown."""
     rows = [(f'`{name}`', f.kind, ', '.join(f.labels), f.help) for name, f in FAMILIES.items()]
     return '\n'.join(f'| {" | ".join(row)} |' for row in [('metric', 'kind', 'labels', 'what'), ('---',) * 4, *rows])
 

@@ -1,8 +1,8 @@
-"""What the database knows of the whole cloud, as metrics.
+"""Metrics from the database, about the whole cloud.
 
-The queue is looked at whenever metrics are asked for, but not again within a few seconds. Servers and hosts are
-counted at most every `count_interval`, by one process for all, in a thread for which nobody waits long; what is told is
-what was counted last, and how long ago.
+The queue is examined when metrics are requested, at most once in a few seconds. Servers and hosts are counted at most
+every `count_interval`, by one process for all, in a thread that requests only wait for briefly. The last count and its
+age are reported.
 """
 
 import platform
@@ -29,14 +29,14 @@ from computeapi.observers.families import TOLD
 KEPT_SECONDS = 5.0
 PATIENCE_SECONDS = 2.0
 NEARLY_FULL = 0.9
-"""The part of a quota from which on it is told of."""
+"""The part of a quota from which on it is reported as full."""
 
 Value = float | Mapping[str, float]
-"""Of a metric, or of each value of its label."""
+"""The value of a metric, or of each value of its label."""
 
 
 class Knowledge:
-    """Asks the database for what it knows, as rarely as it may."""
+    """Queries the database, as rarely as possible."""
 
     def __init__(self, conf: cfg.ConfigOpts, store: Store):
         self.conf, self.store, self.bus = conf, store, registry.bus_of(conf)
@@ -44,7 +44,8 @@ class Knowledge:
         self.text, self.until = b'', 0.0
 
     def exposition(self) -> bytes:
-        """As Prometheus reads it; one asks at a time, and what it finds is good for all for a while."""
+        """The metrics in the format of Prometheus. One request at a time queries the database, and the result is
+        cached."""
         with self.lock:
             if time.monotonic() >= self.until:
                 registry = CollectorRegistry()
@@ -54,14 +55,14 @@ class Knowledge:
             return self.text
 
     def found(self) -> dict[str, Value]:
-        """By metric; without the database, or the tables of this release in it, that it is not there."""
+        """Values by metric; only that the database is down if it is unreachable or lacks tables of this release."""
         try:
             return {'database_up': 1, **self.broker(), **self.queue(), **self.last_count()}
         except (DatabaseTrouble, sa.exc.DBAPIError):
             return {'database_up': 0, **self.broker()}
 
     def broker(self) -> dict[str, Value]:
-        """Whether this process reaches it, where there is one."""
+        """Whether this process can reach the broker, if there is one."""
         return {} if self.bus is None else {'broker_up': int(self.bus.obstacle(PATIENCE_SECONDS) is None)}
 
     def queue(self) -> dict[str, Value]:
@@ -89,7 +90,7 @@ class Knowledge:
         return {**last.contents, 'count_age_seconds': max(0.0, (self.store.clock() - last.counted_at).total_seconds())}
 
     def count(self, now: datetime) -> None:
-        """Count everything, if it is this process's turn. What goes wrong the store has said in the log."""
+        """Count everything, if it is the turn of this process. The store logs errors."""
         try:
             if self.store.ask(counts.get) is None:
                 self.store.tell(counts.begin, now)
@@ -108,7 +109,7 @@ class Knowledge:
 
 
 class Told(Collector):
-    """The metrics of TOLD that something is known of."""
+    """The metrics in TOLD whose values are known."""
 
     def __init__(self, found: Mapping[str, Value]):
         self.values = found

@@ -41,9 +41,9 @@ Key = tuple[int, APIVersionRequest | str, str]
 
 
 class Metrics:
-    """The metrics of this process, or, where processes put them together in a directory, of all of them.
+    """The metrics of this process or, if processes collect them in a directory, of all of them.
 
-    cfg.ConfigFileValueError for a directory that cannot be used.
+    Raises cfg.ConfigFileValueError for a directory that cannot be used.
     """
 
     def __init__(self, options: cfg.ConfigOpts.GroupAttr, store: Store):
@@ -56,7 +56,7 @@ class Metrics:
         self.sampler = Periodic('metrics', self.sample, SAMPLE_SECONDS)
 
     def exposition(self) -> bytes:
-        """All of it, as Prometheus reads it."""
+        """The metrics in the format of Prometheus."""
         self.sample()
         if self.slot is None:
             return prometheus_client.generate_latest(self.registry)
@@ -66,13 +66,13 @@ class Metrics:
         return prometheus_client.generate_latest(together)
 
     def end(self) -> None:
-        """Nothing is counted any more."""
+        """Stop counting."""
         self.sampler.stop()
         if self.slot is not None:
             self.slot.leave()
 
     def sample(self) -> None:
-        """Note what cannot be counted, but looked at."""
+        """Update gauges."""
         found, connections = self.store.connections(), self.families['computeapi_database_connections']
         connections.labels('in_use').set(found.in_use)
         connections.labels('idle').set(found.idle)
@@ -109,7 +109,7 @@ class Metrics:
         return do
 
     def hypervisor(self, driver: Hypervisor) -> Hypervisor:
-        """What it is told is counted by task."""
+        """Not wrapped: the work of the hypervisor is counted as tasks."""
         return driver
 
     def neighbours(self, name_of: Names, ask: Ask) -> Ask:
@@ -132,12 +132,12 @@ class Metrics:
 
 
 class CountedRequests(PasteFilter):
-    """metrics: counts requests and the time that they take."""
+    """metrics: counts requests and their duration."""
 
     def __init__(self, app: WSGIApp, requests: Counter, seconds: Histogram):
         super().__init__(app)
         self.total, self.seconds = requests, seconds
-        # What to tell of a request, by its operation, version and status: few, as the labels are.
+        # By operation, version and status, the counters of a request; there are few, as there are few labels.
         self.known: dict[Key, tuple[Callable[[], None], Count]] = {}
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -166,7 +166,7 @@ class CountedRequests(PasteFilter):
 
 
 def version_of(environ: Mapping[str, Any]) -> APIVersionRequest | str:
-    """The version as it was agreed on; that of /v2 is 2.0."""
+    """The negotiated version; that of /v2 is 2.0."""
     version = environ.get(VERSION)
     if isinstance(version, APIVersionRequest):
         return version
@@ -174,7 +174,7 @@ def version_of(environ: Mapping[str, Any]) -> APIVersionRequest | str:
 
 
 def outcome_of(status: int | None) -> str:
-    """Of a request to a neighbour; status: None for one that did not answer."""
+    """The outcome of a request to a neighbour. status: None if there was no response."""
     if status is None or status in AWAY_STATUSES:
         return 'away'
     if status >= 500:
@@ -183,7 +183,7 @@ def outcome_of(status: int | None) -> str:
 
 
 def _shared(directory: Path) -> Slot:
-    """A place in the directory, in which all metrics of this process are kept from now on."""
+    """A slot in the directory, in which all metrics of this process are kept from now on."""
     slot = Slot(directory)
     os.environ['PROMETHEUS_MULTIPROC_DIR'] = str(directory)
     kind = values.MultiProcessValue(process_identifier=lambda: slot.number)  # type: ignore[no-untyped-call]

@@ -1,8 +1,8 @@
-"""A directory in which the processes of a service put their counts together.
+"""A directory in which the processes of a service collect their metrics.
 
-Each has a slot, a file that it holds a lock on for as long as it lives, and counts in the files of that slot: those of
-a process that died are gone on with by the next one, so that no count goes back and there are never more files than
-processes at a time. Who comes when no other one lives begins anew.
+Each process has a slot: a file that it locks for its lifetime, and the files with its counts. The next process
+continues with the counts of one that died, so no count decreases and there are never more files than concurrent
+processes. A process that starts when no other one is running begins with empty counts.
 """
 
 import fcntl
@@ -18,10 +18,9 @@ from oslo_config import cfg
 
 
 class Slot:
-    """The place of this process in the directory, until it ends. cfg.ConfigFileValueError for a directory that others
-    could write to.
+    """The slot of this process. Raises cfg.ConfigFileValueError for a directory that others could write to.
 
-    number: no other living process has it.
+    number: unique among running processes.
     """
 
     def __init__(self, directory: Path):
@@ -36,16 +35,16 @@ class Slot:
             self.held = _hold(_lock_of(directory, self.number))
 
     def leave(self) -> None:
-        """Let another process have it."""
+        """Release the slot for another process."""
         self.held.close()
 
     def tidy(self) -> None:
-        """Let nothing be told of what processes that died had open."""
+        """Remove the gauges of processes that died."""
         with _locked(self.directory / 'lock'):
             self._forget_the_dead({*_living(self.directory), self.number})
 
     def _forget_the_dead(self, living: set[int]) -> None:
-        """Their gauges; the files are named by prometheus_client."""
+        """Remove the gauges of other slots; prometheus_client names the files."""
         gauges = self.directory.glob('gauge_live*_*.db')
         _remove(path for path in gauges if int(path.stem.rpartition('_')[2]) not in living)
 
@@ -60,7 +59,7 @@ def _check(directory: Path) -> None:
 
 
 def _living(directory: Path) -> set[int]:
-    """The slots that somebody holds."""
+    """The slots that are in use."""
     numbers = [int(path.stem.rpartition('-')[2]) for path in directory.glob('slot-*.lock')]
     return {number for number in numbers if not _is_free(_lock_of(directory, number))}
 
@@ -78,7 +77,7 @@ def _is_free(path: Path) -> bool:
 
 
 def _hold(path: Path) -> IO[str]:
-    """The file, locked for as long as it is open. BlockingIOError if somebody else has it."""
+    """The file, locked for as long as it is open. Raises BlockingIOError if another process has it."""
     file = path.open('a')
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -90,7 +89,7 @@ def _hold(path: Path) -> IO[str]:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """While others wait."""
+    """Hold the lock, and wait for it if necessary."""
     with path.open('a') as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -1,7 +1,7 @@
-"""Spans of what this process does, by OpenTelemetry: from a client's traceparent to the driver and to neighbours.
+"""OpenTelemetry spans of what this process does: from a client's traceparent to the driver and to neighbours.
 
-What is exported, and how much of it, say the environment variables OTEL_* of OpenTelemetry's own. Spans are named by
-what the service knows, never by what clients send; of errors they have the class, for a message may hold secrets.
+The OTEL_* environment variables of OpenTelemetry configure the export and sampling. The names of spans come from the
+service, never from clients. Of errors, only the class is recorded, because a message may contain secrets.
 """
 
 import os
@@ -29,15 +29,15 @@ from computeapi.web.filters import Environ, PasteFilter, WSGIApp, environ_key
 from computeapi.web.request import OPERATION, REQUEST_ID, VERSION
 
 TRACE = 'trace'
-"""The argument of a task that says which trace it is a part of."""
+"""The argument of a task that contains its trace."""
 METHODS = frozenset({'GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'})
 PARENT = TraceContextTextMapPropagator()
 HEADERS = {name: environ_key(name) for name in PARENT.fields}
 
 
 def provider_of(binary: str) -> TracerProvider:
-    """As OTEL_* say. cfg.ConfigFileValueError for an exporter that is not installed."""
-    # What the variables say goes before what is said here.
+    """A provider as configured by OTEL_*. Raises cfg.ConfigFileValueError for an exporter that is not installed."""
+    # The environment variables take precedence.
     own = {} if os.environ.get('OTEL_SERVICE_NAME') else {SERVICE_NAME: binary}
     provider = TracerProvider(resource=Resource.create(own))
     for name in os.environ.get('OTEL_TRACES_EXPORTER', 'otlp').split(','):
@@ -60,18 +60,18 @@ def _exporter(name: str) -> Any:
 
 
 class Traces:
-    """Makes spans."""
+    """Creates spans."""
 
     def __init__(self, provider: TracerProvider):
         self.provider, self.tracer = provider, provider.get_tracer('computeapi', __version__)
 
     def end(self) -> None:
-        """Export what is left."""
+        """Export the remaining spans."""
         self.provider.shutdown()
 
     @contextmanager
     def span(self, name: str, kind: SpanKind, attributes: Mapping[str, Any], parent: Any = None) -> Iterator[Span]:
-        """Around a block. What waits for its time is no error of it."""
+        """A span for the block. NotYet is not an error."""
         with self.tracer.start_as_current_span(
             name, parent, kind, attributes, record_exception=False, set_status_on_exception=False
         ) as span:
@@ -84,7 +84,7 @@ class Traces:
                 span.set_status(StatusCode.ERROR, type(error).__name__)
                 raise
 
-    # ------------------------------------------------------------------ what is observed
+    # ------------------------------------------------------------------ hooks
 
     def requests(self, app: WSGIApp) -> WSGIApp:
         return TracedRequests(app, self)
@@ -111,7 +111,7 @@ class Traces:
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Around a step of a task, by the name of its event."""
+        """A span for a step of a task, with the name of its event."""
         with self.span(name, SpanKind.INTERNAL, {}):
             yield
 
@@ -133,19 +133,20 @@ class Traces:
         return cast(Hypervisor, TracedDriver(driver, self))
 
     def of_task(self) -> dict[str, Any]:
-        """The arguments of a task that is a part of the trace."""
+        """The arguments with which a task becomes part of the current trace."""
         found = self.mark()
         return {TRACE: found} if found else {}
 
     def mark(self) -> dict[str, str]:
-        """What tells another service, or whoever does a task, which trace it is a part of: nothing outside of one."""
+        """The headers that make a call to another service, or a task, part of the current trace; empty if there is
+        none."""
         headers: dict[str, str] = {}
         PARENT.inject(headers)
         return headers
 
 
 class TracedRequests(PasteFilter):
-    """traces: a span for each request, below that of the client who sends a traceparent."""
+    """traces: a span for each request, with the client's traceparent as its parent."""
 
     def __init__(self, app: WSGIApp, traces: Traces):
         super().__init__(app)
@@ -165,7 +166,7 @@ class TracedRequests(PasteFilter):
 
 
 def tell(span: Span, environ: Environ, status: int) -> None:
-    """Note what a request was, when that is known."""
+    """Add what is known of a request."""
     operation, version = environ.get(OPERATION), environ.get(VERSION)
     if operation is not None:
         span.update_name(str(operation))
@@ -179,7 +180,7 @@ def tell(span: Span, environ: Environ, status: int) -> None:
 
 
 class TracedDriver:
-    """A driver each call of which is a span, where it is a part of a trace; it says nothing of the arguments."""
+    """A driver whose calls become spans, if there is a trace; their arguments are not recorded."""
 
     def __init__(self, driver: Hypervisor, traces: Traces):
         self._driver, self._traces = driver, traces
@@ -188,7 +189,7 @@ class TracedDriver:
         return TracedDriver(self._driver.during(passed, token, task), self._traces)
 
     def capabilities_of(self, host: str | None) -> frozenset[Capability]:
-        """This is known, and the host is not asked."""
+        """Not a span: the result is known without a call to the host."""
         return self._driver.capabilities_of(host)
 
     def __getattr__(self, name: str) -> Any:

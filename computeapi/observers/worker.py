@@ -1,4 +1,4 @@
-"""Where a process tells its metrics that answers no requests."""
+"""The metrics endpoint of a process that answers no API requests."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,8 @@ from computeapi.serve.http.server import HTTPServer
 
 @contextmanager
 def told(service: Service) -> Iterator[None]:
-    """At [metrics]worker_port while the block lasts, if there is one. OSError when the address cannot be had."""
+    """Serve metrics at [metrics]worker_port, if it is set, for the duration of the block. Raises OSError if the address
+    is not available."""
     options = service.conf.metrics
     if service.metrics is None or options.worker_port is None:
         yield

@@ -1,4 +1,4 @@
-"""`computeapi serve`: a whole cloud in one process, from an empty folder to answering requests."""
+"""`computeapi serve`: a complete cloud in one process, from an empty directory to answering requests."""
 
 import argparse
 import logging
@@ -32,12 +32,12 @@ from computeapi.web.filters import WSGIApp
 LOG = logging.getLogger(__name__)
 THREADS = 8
 CONTROLLER = 'controller'
-"""The machine that does the work of its control services, whatever it calls itself."""
+"""The host name of the control services, whatever the machine is called."""
 LONELY = 'There is one; `computeapi serve --hosts 2` has two.'
 
 
 def run(conf: cfg.ConfigOpts, options: argparse.Namespace, surroundings: Surroundings | None = None) -> None:
-    """Serve until SIGTERM or SIGINT; OSError when the address or the data directory cannot be had."""
+    """Serve until SIGTERM or SIGINT; OSError if the address or the data directory is not available."""
     log.start(conf, logging.WARNING if options.quiet else logging.INFO)
     _exit_on_signals()
     arenas.share()
@@ -72,11 +72,11 @@ def run(conf: cfg.ConfigOpts, options: argparse.Namespace, surroundings: Surroun
 
 
 def configure(conf: cfg.ConfigOpts, directory: Directory) -> None:
-    """Keep everything in the directory and let the service check its own tokens, unless conf says otherwise."""
+    """Keep everything in the directory and use the built-in identity, unless conf says otherwise."""
     own = database(directory.path)
     conf.set_default('host', CONTROLLER)
     conf.set_default('auth_strategy', 'local', 'api')
-    # On a cloud of one host there is nowhere else to resize to.
+    # A cloud with one host can only resize to the same host.
     conf.set_default('allow_resize_to_same_host', conf.simulated.hosts == 1)
     conf.set_default('state_path', str(directory.path / 'qemu'), 'qemu')
     if conf.hypervisor.backend == 'qemu':
@@ -91,7 +91,7 @@ def configure(conf: cfg.ConfigOpts, directory: Directory) -> None:
 
 
 def warn(conf: cfg.ConfigOpts, listening: socket.socket) -> None:
-    """Tell who may not have meant it that anybody on the network is an administrator."""
+    """Warn if anybody on the network is an administrator, which may not be intended."""
     address = listening.getsockname()[0]
     if conf.api.auth_strategy == 'none' and not ip_address(address).is_loopback:
         LOG.warning(
@@ -101,7 +101,7 @@ def warn(conf: cfg.ConfigOpts, listening: socket.socket) -> None:
 
 
 def service_in(conf: cfg.ConfigOpts, directory: Directory, around: Surroundings) -> Service:
-    """The service that keeps what it knows in this directory. It is not at work yet."""
+    """A service with its data in this directory, not started yet."""
     pool_size = max(conf.database.max_pool_size, THREADS + UPLOADS + conf.workers)
     store = store_of(conf, durable=not directory.temporary, pool_size=pool_size)
     store.clock = around.clock(store.clock)
@@ -129,16 +129,17 @@ def running(
     surroundings: Surroundings | None = None,
     doors: Sequence[OpenDoor] = (),
 ) -> Iterator[tuple[WSGIApp, dict[str, str]]]:
-    """The service at work, with its tables and what a cloud begins with: the app and the passwords of its users.
+    """Run the service, with its tables and the initial content; yields the app and the passwords of the users.
 
-    asked: where guests ask, if they do.  doors: where consoles are asked for, if they are."""
+    asked: the sockets for guests, if there are any.  doors: the sockets for consoles, if there are any.
+    """
     with ExitStack() as stack:
         around = surroundings or Surroundings()
         around.configure(conf)
         service = service_in(conf, directory, around)
         stack.callback(service.close)
         if directory.temporary and conf.hypervisor.backend == 'qemu':
-            # Else they would run on, and nobody would know of them.
+            # Otherwise they would keep running, unknown to anybody.
             stack.callback(machines.end_all, service)
         if directory.temporary:
             stack.callback(machines.end_exports, service)
@@ -149,7 +150,7 @@ def running(
             app = load(service, 'standalone')
             metadata = asked.apps(service)
             app = guests.ByPort(app, metadata)
-            # The directory is locked, so the work of whoever used it before may be taken over at once.
+            # The directory is locked, so tasks of a previous process can be taken over at once.
             service.start(alone=service.store.url.database == str(directory.path / 'computeapi.db'))
             stack.callback(service.stop)
             stack.callback(around.end)
@@ -157,19 +158,19 @@ def running(
         stack.enter_context(letting_in(doors, lambda: service.cloud.consoles, conf))
         app = around.app(app)
         page = ui.beside(app, conf, around.control_token, service)
-        # Guests have no use for it.
+        # Guests get no web interface.
         yield guests.ByPort(page, dict.fromkeys(metadata, app)), passwords
 
 
 def url(listening: socket.socket) -> str:
-    """What to call the service by on this machine."""
+    """The URL of the service on this machine."""
     host, port = listening.getsockname()[:2]
     host = {'0.0.0.0': '127.0.0.1', '::': '::1'}.get(host, host)
     return f'http://[{host}]:{port}' if ':' in host else f'http://{host}:{port}'
 
 
 def _exit_on_signals() -> None:
-    """End by an exception, so that everything is put away; a second signal must not disturb that."""
+    """Exit by an exception, so that everything is cleaned up; a second signal is ignored."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         for each in (signal.SIGTERM, signal.SIGINT):

@@ -9,8 +9,8 @@ from computeapi.consoles.doors import DOORS, OpenDoor, offer, opened
 
 
 def open_doors(conf: cfg.ConfigOpts, stack: ExitStack, host: str, public_url: str) -> list[OpenDoor]:
-    """Sockets for the types of consoles that servers have, at *host* and ports that are free, unless conf says where;
-    URLs of consoles then name the host of *public_url*."""
+    """Open sockets for the types of consoles that servers have, by default at *host* and free ports; the URLs of
+    consoles then contain the host of *public_url*."""
     for door in DOORS:
         conf.set_default(door.host, host, door.group)
         conf.set_default(door.port, 0, door.group)

@@ -1,4 +1,4 @@
-"""What a user needs to talk to the service: an openrc file, a clouds.yaml and a line for curl."""
+"""What a user needs to use the service: an openrc file, a clouds.yaml and a curl command."""
 
 import json
 import shlex
@@ -13,7 +13,7 @@ from computeapi import __version__
 from computeapi.backends.image import blank
 from computeapi.serve.directory import Directory
 
-# Below these, clients find the versions of each service by themselves.
+# Clients find the versions of each service below these paths by themselves.
 ROOTS = {
     'compute': '/compute',
     'identity': '/identity',
@@ -46,9 +46,10 @@ Try:
 def show(
     url: str, strategy: str, passwords: Mapping[str, str], directory: Directory, *, secrets: bool, page: bool = False
 ) -> str:
-    """The text that greets the user; what is in it with `secrets` is also in files in the directory.
+    """The greeting; what it contains with `secrets` is also in files in the directory.
 
-    page: whether there is one for people."""
+    page: whether there is a web interface.
+    """
     folder, fate = directory.path, ' and is deleted when it stops' if directory.temporary else ''
     greeting = GREETING.format(
         version=__version__, url=url, folder=folder, fate=fate, page=PAGE.format(url=url) if page else ''
@@ -60,7 +61,7 @@ def show(
     shown = {
         'openrc': _kept(directory.write('openrc', openrc), openrc, secrets),
         'clouds': _kept(directory.write('clouds.yaml', clouds), clouds, secrets),
-        # Anybody may ask for the versions.
+        # The versions can be listed without credentials.
         'curl': curl(url, strategy, passwords['admin']) if secrets else f'curl {url}',
     }
     return greeting + FILES.format(folder=folder, image=blank.NAME, **shown)
@@ -71,7 +72,7 @@ def _kept(path: Path, text: str, shown: bool) -> str:
 
 
 def clouds_of(url: str, strategy: str, passwords: Mapping[str, str]) -> dict[str, Any]:
-    """The document of a clouds.yaml: `computeapi` for the administrator, `computeapi-USER` for others."""
+    """The content of a clouds.yaml: `computeapi` for the administrator, `computeapi-USER` for others."""
     clouds = {
         user: cloud_of(url, user, password) if strategy == 'local' else cloud_at(url, strategy, user, password)
         for user, password in passwords.items()
@@ -80,12 +81,12 @@ def clouds_of(url: str, strategy: str, passwords: Mapping[str, str]) -> dict[str
 
 
 def name_of(user: str) -> str:
-    """What the cloud of a user is called in clouds.yaml."""
+    """The name of the cloud of a user in clouds.yaml."""
     return 'computeapi' if user == 'admin' else f'computeapi-{user}'
 
 
 def cloud_of(url: str, user: str, password: str) -> dict[str, Any]:
-    """A cloud whose catalog says where its services are."""
+    """A cloud with a service catalog."""
     auth = {
         'auth_url': f'{url}/identity/v3',
         'username': user,
@@ -98,7 +99,7 @@ def cloud_of(url: str, user: str, password: str) -> dict[str, Any]:
 
 
 def cloud_at(url: str, strategy: str, user: str, password: str) -> dict[str, Any]:
-    """A cloud without tokens, so without a catalog."""
+    """A cloud without tokens, and therefore without a catalog."""
     auth = {'endpoint': url + ROOTS['compute']}
     if strategy == 'http_basic':
         auth |= {'username': user, 'password': password}
@@ -108,23 +109,23 @@ def cloud_at(url: str, strategy: str, user: str, password: str) -> dict[str, Any
 
 
 def openrc_of(url: str, password: str) -> str:
-    """The administrator's settings for a shell."""
+    """The environment variables of the administrator, for a shell."""
     return _exports(variables_of(cloud_of(url, 'admin', password)))
 
 
 def variables_of(cloud: Mapping[str, Any]) -> dict[str, str]:
-    """The settings of a cloud, as clouds.yaml has them, by the names of environment variables."""
+    """The environment variables for a cloud in clouds.yaml."""
     facts = {**cloud['auth'], **{name: value for name, value in cloud.items() if name != 'auth'}}
     return {f'OS_{name.upper()}': str(value) for name, value in facts.items()}
 
 
 def openrc_by_cloud(directory: Directory) -> str:
-    """The same by clouds.yaml: only there every service can have its own URL."""
+    """The same with a clouds.yaml, because only that can have a URL for each service."""
     return _exports({'OS_CLIENT_CONFIG_FILE': str(directory.path / 'clouds.yaml'), 'OS_CLOUD': 'computeapi'})
 
 
 def curl(url: str, strategy: str, password: str) -> str:
-    """A line for a shell that lists the flavors."""
+    """A shell command that lists the flavors."""
     flavors = f'{url}/v2.1/flavors'
     if strategy == 'none':
         return f'curl {flavors}'

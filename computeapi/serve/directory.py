@@ -1,4 +1,4 @@
-"""The folder in which a standalone service keeps everything: database, images, passwords."""
+"""The directory in which a standalone service keeps everything: database, images, passwords."""
 
 import base64
 import fcntl
@@ -16,20 +16,20 @@ DATABASE_FILES = {'.db', '.db-wal', '.db-shm'}
 
 
 class Directory:
-    """A folder of this user only; `temporary` if it goes away at the end."""
+    """A directory that only this user can access; `temporary` if it is removed at the end."""
 
     def __init__(self, path: Path, *, temporary: bool = False):
         self.path, self.temporary = path, temporary
 
     def read(self, name: str) -> str | None:
-        """What was written under this name; None if nothing was."""
+        """The text of a file; None if it does not exist."""
         try:
             return (self.path / name).read_text().rstrip('\n')
         except FileNotFoundError:
             return None
 
     def write(self, name: str, text: str) -> Path:
-        """Keep text in a file of this user only, whole or not at all."""
+        """Write a file that only this user can read, atomically."""
         target, new = self.path / name, self.path / f'.{name}.new'
         new.unlink(missing_ok=True)
         with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), 'w') as file:
@@ -38,13 +38,13 @@ class Directory:
         return target
 
     def copy_to(self, other: 'Directory') -> None:
-        """Let another one, which is empty, have all that was written."""
+        """Copy all files except the database to another directory, which is empty."""
         for path in self.path.iterdir():
             if path.is_file() and path.suffix not in DATABASE_FILES:
                 other.write(path.name, path.read_text().rstrip('\n'))
 
     def secret(self, name: str) -> str:
-        """The 32 random bytes that are kept under this name, as text; they are made when they are first asked for."""
+        """32 random bytes as text, which are stored under this name when they are first needed."""
         kept = self.read(name)
         if kept is None:
             kept = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
@@ -59,7 +59,7 @@ def database(path: str | Path) -> str:
 
 @contextmanager
 def opened(path: str | None) -> Iterator[Directory]:
-    """The directory at `path`, for one process at a time; None: one in memory, removed at the end."""
+    """The directory at `path`, locked for one process; None: a temporary one in memory, which is removed at the end."""
     if path is None:
         memory = MEMORY if os.access(MEMORY, os.W_OK) else None
         directory = Directory(Path(tempfile.mkdtemp(prefix='computeapi-', dir=memory)), temporary=True)
@@ -80,11 +80,11 @@ def opened(path: str | None) -> Iterator[Directory]:
 
 
 def removed_with(owner: object, path: Path) -> Callable[[], object]:
-    """Have the folder removed when nobody holds *owner* any more; or when what this returns is called."""
+    """Remove the directory when nothing refers to *owner* any more, or when the returned function is called."""
     return weakref.finalize(owner, _remove, path, os.getpid())
 
 
 def _remove(path: Path, process: int) -> None:
-    """Remove a directory of this process: one that was forked from it, and ends before it, has it in memory, too."""
+    """Remove a directory of this process, but not in a process that was forked from it."""
     if process == os.getpid():
         shutil.rmtree(path, ignore_errors=True)

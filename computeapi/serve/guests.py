@@ -1,4 +1,4 @@
-"""The port at which `serve` answers guests, as the metadata service does."""
+"""The ports at which `serve` answers guests, as a metadata service."""
 
 import hashlib
 import hmac
@@ -18,11 +18,11 @@ from computeapi.web.filters import WSGIApp
 
 SECRET = 'metadata-secret'
 SAID = tuple(f'HTTP_{name.upper().replace("-", "_")}' for name in (ID, PROJECT, SIGNATURE))
-"""The headers that say whose a request is."""
+"""The headers that identify the server that makes a request."""
 
 
 class ByPort:
-    """Several apps in one server. others: what is asked at these ports, which are text."""
+    """Several apps in one server. others: by port, as text."""
 
     def __init__(self, app: WSGIApp, others: Mapping[str, WSGIApp]):
         self.app, self.others = app, others
@@ -32,7 +32,7 @@ class ByPort:
 
 
 class Asked(NamedTuple):
-    """Where guests ask: by a proxy, which signs what it passes on, or themselves, on this machine."""
+    """The sockets for guests: through a proxy, which signs requests, or directly from guests on this machine."""
 
     by_proxy: socket.socket | None = None
     directly: socket.socket | None = None
@@ -54,8 +54,8 @@ NOWHERE = Asked()
 
 
 class GuestProxy:
-    """Says whose requests are that guests on this machine make, and signs that: what a guest says of itself is passed
-    over.
+    """Identifies the server of requests from guests on this machine, and signs them; identity headers of the guest
+    itself are dropped.
 
     app: the metadata service.
     """
@@ -79,7 +79,7 @@ class GuestProxy:
 
 @contextmanager
 def direct(conf: cfg.ConfigOpts) -> Iterator[socket.socket | None]:
-    """Where guests on bridges of this machine ask; None where there are none."""
+    """The socket for guests on bridges of this machine; None if there are no bridges."""
     if conf.hypervisor.backend != 'qemu' or conf.qemu.network != 'bridge':
         yield None
         return
@@ -89,5 +89,5 @@ def direct(conf: cfg.ConfigOpts) -> Iterator[socket.socket | None]:
 
 
 def share_secret(conf: cfg.ConfigOpts, directory: Directory) -> None:
-    """What a proxy before the guests signs with, unless conf names it, is kept in the directory."""
+    """Keep the secret with which a metadata proxy signs in the directory, unless conf has one."""
     conf.set_default('metadata_proxy_shared_secret', directory.secret(SECRET), 'neutron')

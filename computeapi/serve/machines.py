@@ -1,4 +1,4 @@
-"""The virtual machines of a cloud that ends for good, and what else runs beside it."""
+"""Cleans up virtual machines and exports when a temporary cloud ends."""
 
 import logging
 
@@ -12,7 +12,7 @@ LOG = logging.getLogger(__name__)
 
 
 def end_all(service: Service) -> None:
-    """End those of all servers, those among them that are gone, too."""
+    """Destroy the machines of all servers, including deleted ones."""
     for server_id, host in service.hypervisor.machines():
         with service.store.read() as connection:
             server = servers.get(connection, server_id, deleted=True)
@@ -24,6 +24,6 @@ def end_all(service: Service) -> None:
 
 
 def end_exports(service: Service) -> None:
-    """Let no host reach the volumes any more."""
+    """Stop exporting volumes to hosts."""
     if isinstance(service.volumes, LocalVolumes) and service.volumes.exports is not None:
         service.volumes.exports.upkeep(lambda attachment_id: False)

@@ -1,4 +1,4 @@
-"""What a cloud begins with: users, an image, networks, volume types and flavors."""
+"""The initial content of a cloud: users, an image, networks, volume types and flavors."""
 
 import contextlib
 
@@ -32,15 +32,15 @@ FLAVORS = (
     ('5', 'm1.xlarge', 8, 16384, 160),
 )
 ADMIN, DEMO = USERS = ('admin', 'demo')
-"""Each has a project, and a network there, of its own."""
+"""Each has a project of the same name, with a network."""
 DONE = 'populated'
 
 
 def prepare(service: Service, directory: Directory, admin_password: str | None) -> dict[str, str]:
-    """The passwords of the users, after making on the first start what is to be there.
+    """Create the initial content, on the first start; returns the passwords of the users.
 
-    They are kept in the directory; a new one for the administrator replaces the one so far. What a user
-    takes away later does not come back.
+    Passwords are stored in the directory. A new one for the administrator replaces the previous one. Content that a
+    user deletes later is not created again.
     """
     identity = built_in('identity', LocalIdentity, service.identity)
     identity.catalog.announce(CATALOG)
@@ -59,13 +59,13 @@ def prepare(service: Service, directory: Directory, admin_password: str | None) 
 
 
 def change_password(identity: LocalIdentity, name: str, password: str) -> None:
-    """Give the user a new password, if it is there already."""
+    """Change the password of a user, if the user exists."""
     for user in identity.users.list(name=name, domain_id='default'):
         identity.users.update(user.id, password=password)
 
 
 def populate(service: Service, identity: LocalIdentity, passwords: dict[str, str]) -> None:
-    """Make everything; what is there already stays as it is."""
+    """Create the content; what exists already is unchanged."""
     identity.populate(passwords[ADMIN], passwords[DEMO])
     context = identity.acting_as(ADMIN)
     built_in('image', LocalImages, service.images).populate(context.project_id)

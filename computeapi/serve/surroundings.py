@@ -1,4 +1,4 @@
-"""What stands around the cloud that is served: nothing, where no test asks for more."""
+"""Hooks around the cloud that is served; without a test kit, they do nothing."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -18,50 +18,50 @@ Backend = TypeVar('Backend')
 
 
 class Surroundings:
-    """Leaves everything as it is; the methods are called in the order in which they stand here."""
+    """Hooks that change nothing. They are called in this order."""
 
     def configure(self, conf: cfg.ConfigOpts) -> None:
-        """Let the cloud have other defaults."""
+        """Change defaults of the configuration."""
 
     def clock(self, clock: Callable[[], datetime]) -> Callable[[], datetime]:
-        """The clock that the cloud is to live by, instead of the database's."""
+        """The clock of the cloud, instead of the database's."""
         return clock
 
     def transaction(self, begin: Transaction) -> Transaction:
-        """How the database is to be changed, instead of as it usually is."""
+        """The function that begins transactions, instead of the usual one."""
         return begin
 
     def follows(self) -> bool:
-        """Whether somebody is told of each change of the database."""
+        """Whether changes of the database are followed."""
         return False
 
     def beginning(self) -> AbstractContextManager[None]:
-        """The block in which what the cloud begins with is made."""
+        """A context for the creation of the initial content."""
         return nullcontext()
 
     def driver(self, driver: Hypervisor) -> Hypervisor:
-        """The hypervisor that the cloud is to use, instead of the configured one."""
+        """The hypervisor driver to use, instead of the configured one."""
         return driver
 
     def neighbour(self, name: str, backend: Backend) -> Backend:
-        """Another service that compute is to ask, instead of the configured one. name: of the group of its options."""
+        """The backend to use for another service, instead of the configured one. name: the group of its options."""
         return backend
 
     def work(self, run: Callable[[Task], None]) -> Callable[[Task], None]:
-        """What workers are to do with a task, instead of just doing it."""
+        """What workers do with a task, instead of running it."""
         return run
 
     def begin(self, service: Service, directory: Directory) -> None:
-        """The cloud has all that it begins with, and works; nobody has asked it for anything yet."""
+        """The cloud has its initial content and runs, and has answered no requests yet."""
 
     def app(self, app: WSGIApp) -> WSGIApp:
-        """What clients are to speak to, instead of the cloud's own app."""
+        """The app for clients, instead of the cloud's own."""
         return app
 
     @property
     def control_token(self) -> str | None:
-        """What the control API that is around the cloud takes, where there is one."""
+        """The token of the control API, if there is one."""
         return None
 
     def end(self) -> None:
-        """The cloud is about to end."""
+        """The cloud is about to stop."""

@@ -1,11 +1,11 @@
-"""For tests of software that speaks to OpenStack: a cloud inside the test.
+"""An OpenStack cloud inside a test, for software that uses OpenStack.
 
     from computeapi.testing import Cloud
 
     with Cloud() as cloud:
         server = cloud.connection().compute.create_server(name='web', flavor_id='1', networks='none', image_id=...)
 
-With pytest the fixture `openstack_cloud` is such a cloud; see docs/how-to/testing.md.
+With pytest, the fixture `openstack_cloud` is such a cloud; see docs/how-to/testing.md.
 """
 
 from computeapi.testing.cloud import Cloud

@@ -1,4 +1,4 @@
-"""A cloud in this process, in memory, which goes away with the test."""
+"""An in-memory cloud in this process, which disappears with the test."""
 
 import copy
 import os
@@ -40,42 +40,43 @@ HOST = '127.0.0.1'
 POLICY_FILE = 'oslo_policy', 'policy_file'
 NOT_THERE = 'The cloud is not there: start it, or use it in a `with`.'
 Options = Mapping[tuple[str, str], object]
-"""Of the configuration, by group and name."""
+"""Configuration options, by group and name."""
 
 
 Prepare = Callable[[Directory], None]
-"""Puts into a new directory what a cloud begins with."""
+"""Puts the initial content of a cloud into a new directory."""
 
 
 def empty(directory: Directory) -> None:
-    """It begins with nothing, and makes what it needs."""
+    """Put nothing into the directory: the cloud creates what it needs."""
 
 
 class Cloud:
-    """An OpenStack cloud at a port of the loopback: compute with its own identity, images, networks, volumes and hosts.
+    """An OpenStack cloud on a port of the loopback: compute with its own identity, images, networks, volumes and hosts.
 
         with Cloud(hosts=3) as cloud:
             cloud.connection().compute.create_server(...)
 
-    hosts: how many are simulated.  port: 0 takes one that is free.  options: of the configuration, by group and
-    name, e.g. {('quota', 'instances'): 3}; the file for a service on this machine is not looked at.
-    conf: all of the configuration, instead of hosts and options.
-    release: of OpenStack, such as 2023.1 or antelope, whose microversions it offers; computeapi.errors.Invalid.
-    prepare: what puts something into its directory before the start.
-    journal: a file to which each request is appended with its answer, as a line of JSON.
-    load: a file that says what it has to begin with, or what such a file holds; see `load`.
-    told: hears of each user of it.
-    seed: of ids, addresses and passwords, which are then the same each time.
-    webhook_allow: networks that webhooks may lead to, such as 10.1.0.0/16, besides the loopback.
-    OSError when the port, or a file, cannot be had, oslo_config.cfg.Error for options that do not fit.
+    hosts: the number of simulated hosts.  port: 0 chooses a free one.  options: configuration options, by group and
+    name, e.g. {('quota', 'instances'): 3}; the config file of a service on this machine is ignored.
+    conf: the complete configuration, instead of hosts and options.
+    release: an OpenStack release, such as 2023.1 or antelope, whose microversions are offered;
+    computeapi.errors.Invalid.
+    prepare: puts something into the directory of the cloud before the start.
+    journal: a file to which each request is appended with its response, as a line of JSON.
+    load: a cloud file with the initial content, or the content of such a file; see `load`.
+    told: is called with each user that is loaded at the start.
+    seed: makes IDs, addresses and passwords the same each time.
+    webhook_allow: networks that webhooks may connect to, such as 10.1.0.0/16, besides the loopback.
+    Raises OSError if the port or a file is not available, and oslo_config.cfg.Error for invalid options.
     """
 
     url: str
-    """Where it is, without a slash at the end."""
+    """The URL of the cloud, without a trailing slash."""
     clouds_yaml: Path
-    """A file for clients, with a cloud for each of its users whose password is known."""
+    """A file for clients, with a cloud for each user whose password is known."""
     control_token: str
-    """What the control API, which is at /control of `url`, takes in the header X-Control-Token."""
+    """The token that the control API, at /control of `url`, expects in the header X-Control-Token."""
 
     def __init__(
         self,
@@ -95,7 +96,7 @@ class Cloud:
         newest = {} if release is None else options_of(release)
         given = dict(options or {})
         if rules := given.get(POLICY_FILE):
-            # Of one that is not found, nobody hears: there are the usual rules then.
+            # oslo.policy silently uses the default rules if the file does not exist.
             given[POLICY_FILE] = str(Path(str(rules)).resolve(strict=True))
         self._conf = conf or config.load(overrides={('simulated', 'hosts'): hosts, **newest, **given})
         self._port, self._prepare, self._journal_file = port, prepare, journal
@@ -120,7 +121,7 @@ class Cloud:
         self.stop()
 
     def start(self) -> None:
-        """Be there; when it returns, requests are answered."""
+        """Start the cloud; when this returns, it answers requests."""
         if self._stack is not None:
             raise RuntimeError('The cloud is there already.')
         with ExitStack() as stack:
@@ -149,7 +150,7 @@ class Cloud:
         self._write_clouds()
 
     def _learn(self, accounts: Iterable[UserAccount]) -> None:
-        """Know these by their names, of several domains those that came later with their domain."""
+        """Add accounts by user name. If users of several domains have the same name, later ones include the domain."""
         for each in accounts:
             known = self._accounts.get(each.user, each)
             self._accounts[each.user if known.domain == each.domain else f'{each.user}@{each.domain}'] = each
@@ -162,9 +163,9 @@ class Cloud:
         self.clouds_yaml = self._directory.write('clouds.yaml', yaml.safe_dump(clouds, sort_keys=False))
 
     def stop(self) -> None:
-        """Go away, with everything that it had; connections are closed. What it was asked can be read on.
+        """Stop the cloud, delete everything in it and close connections. Its journal, events and hints stay readable.
 
-        A process that was forked from its own leaves it where it is.
+        In a process that was forked from the one that started the cloud, this does nothing.
         """
         if self._stack is not None and self._process == os.getpid():
             self._stack.close()
@@ -172,14 +173,14 @@ class Cloud:
 
     @property
     def tools(self) -> Tools:
-        """What can be done to it; RuntimeError while it is not there, and in a process that was forked from its own."""
+        """The tools for this cloud. Raises RuntimeError while it is not running, and in a forked process."""
         if self._stack is None:
             raise RuntimeError(NOT_THERE)
         return self._records
 
     @property
     def _records(self) -> Tools:
-        """The same, for what can be read after its end."""
+        """The same, for what can still be read after the cloud has stopped."""
         if self._tools is None:
             raise RuntimeError(NOT_THERE)
         if self._process != os.getpid():
@@ -190,10 +191,10 @@ class Cloud:
 
     @property
     def environ(self) -> dict[str, str]:
-        """Variables by which a command that is run with them finds the cloud, as its administrator.
+        """Environment variables with which a command finds the cloud, as its administrator.
 
-        OS_AUTH_URL, OS_PASSWORD and so on, OS_CLIENT_CONFIG_FILE for those that choose with OS_CLOUD among
-        `computeapi` and `computeapi-demo`, and where `computeapi control` finds it. To be added to `os.environ`.
+        They are OS_AUTH_URL, OS_PASSWORD and so on, OS_CLIENT_CONFIG_FILE (for clients that choose between `computeapi`
+        and `computeapi-demo` with OS_CLOUD), and the URL and token for `computeapi control`. Add them to `os.environ`.
         """
         return {
             **credentials.variables_of(self._facts('admin')),
@@ -203,10 +204,11 @@ class Cloud:
         }
 
     def connection(self, user: str = 'admin', **options: Any) -> 'Connection':
-        """openstacksdk's Connection as this user of the cloud; needs the package openstacksdk.
+        """An openstacksdk Connection as this user; requires the package openstacksdk.
 
-        options: as `openstack.connect` takes them, e.g. compute_default_microversion='2.96'.
-        KeyError for a user whose password is not among `passwords`, RuntimeError while the cloud is not there.
+        options: as for `openstack.connect`, e.g. compute_default_microversion='2.96'.
+        Raises KeyError for a user whose password is not in `passwords`, and RuntimeError while the cloud is not
+        running.
         """
         if self._stack is None:
             raise RuntimeError(NOT_THERE)
@@ -233,23 +235,24 @@ class Cloud:
 
     @property
     def passwords(self) -> Mapping[str, str]:
-        """By the names of its users: `admin` and `demo`, each with a project of its own name, and those loaded; one who
-        is called like another of another domain has the domain in its name here: `demo@east`."""
+        """Passwords by user name: those of `admin` and `demo`, each with a project of the same name, and of users that
+        were loaded. If a user of another domain has the same name, the key includes the domain: `demo@east`."""
         return {user: account.password for user, account in self._accounts.items()}
 
     def load(self, given: Path | str | Mapping[str, Any]) -> None:
-        """Add what a file describes (YAML or JSON), or what it would hold: projects, networks, servers in any state ...
+        """Add what a cloud file (YAML or JSON) or its content describes: projects, networks, servers in any state and
+        so on.
 
-        computeapi.errors.Invalid with the line and the place of what cannot be; then nothing of it is there.
+        Raises computeapi.errors.Invalid with the line and place of an error; then nothing was loaded.
         """
         found = self.tools.load(Path(given) if isinstance(given, str) else given)
         self._learn(found)
         self._write_clouds()
 
     def export(self, path: Path | str | None = None, *, hashes: bool = False) -> dict[str, Any]:
-        """All that it has, as `load` takes it, also written to a file if one is named.
+        """Everything in the cloud, as `load` takes it; also written to a file if a path is given.
 
-        hashes: whether users keep their passwords, as hashes; else new ones are made where it is loaded.
+        hashes: whether to include password hashes; otherwise new passwords are generated when the result is loaded.
         """
         with self.tools.standing_still():
             document, left_out = exporting.export(self.tools.service, hashes=hashes)
@@ -259,90 +262,91 @@ class Cloud:
 
     @property
     def journal(self) -> Journal:
-        """What was asked of it since the start or the last reset: `cloud.journal.count('POST /servers')`."""
+        """The requests since the start or the last reset: `cloud.journal.count('POST /servers')`."""
         return self._records.journal
 
     @property
     def events(self) -> Events:
-        """What happened in it: `cloud.events.wait_for(server='web', status='ACTIVE')`, `cloud.events.entries()`."""
+        """The events of the cloud: `cloud.events.wait_for(server='web', status='ACTIVE')`, `cloud.events.entries()`."""
         return self._records.events
 
     @property
     def webhooks(self) -> Webhooks:
-        """Who is sent events: `cloud.webhooks.add('http://127.0.0.1:9000/', types=['server'])`."""
+        """Webhooks that receive events: `cloud.webhooks.add('http://127.0.0.1:9000/', types=['server'])`."""
         return self.tools.webhooks
 
     @property
     def clock(self) -> CloudClock:
-        """The time that it lives by: `clock.step(hours=2)`, `clock.freeze()`, `clock.run(60)`."""
+        """The clock of the cloud: `clock.step(hours=2)`, `clock.freeze()`, `clock.run(60)`."""
         return self.tools.clock
 
     @property
     def hints(self) -> Hints:
-        """What clients were told of other versions, in the header Computeapi-Hint: `cloud.hints.given`."""
+        """Hints about other versions, which clients got in the header Computeapi-Hint: `cloud.hints.given`."""
         return self._records.hints
 
     @property
     def faults(self) -> Faults:
-        """What goes wrong: `with cloud.faults.add(operation='POST /servers', status=503, retry_after=1) as rule:`, and
+        """Fault rules: `with cloud.faults.add(operation='POST /servers', status=503, retry_after=1) as rule:`, and
         `rule.hits`."""
         return self.tools.faults
 
     @property
     def plans(self) -> Plans:
-        """How long states last: `cloud.plans.add(state='BUILD', reads=2)`, `cloud.plans.release('web')`."""
+        """Plans for how long states last: `cloud.plans.add(state='BUILD', reads=2)`, `cloud.plans.release('web')`."""
         return self.tools.plans
 
     @property
     def hosts(self) -> HostOutages:
-        """Which hosts are down: `with cloud.hosts.down('compute1'):`."""
+        """Hosts that are down: `with cloud.hosts.down('compute1'):`."""
         return self.tools.hosts
 
     @property
     def cells(self) -> CellOutages:
-        """Which cells are down: `cloud.cells.down('cell1')`, `cloud.cells.up('cell1')`."""
+        """Cells that are down: `cloud.cells.down('cell1')`, `cloud.cells.up('cell1')`."""
         return self.tools.cells
 
     @property
     def neighbours(self) -> NeighbourOutages:
-        """Which of the services beside compute are away: `with cloud.neighbours.down('volume'):`."""
+        """Services other than compute that are down: `with cloud.neighbours.down('volume'):`."""
         return self.tools.neighbours
 
     def dry_run(self, body: Mapping[str, Any], **who: Any) -> dict[str, Any]:
-        """What POST /servers would do with this body; nothing is made: computeapi.kit.rehearsal.DryRun.create_server.
+        """What POST /servers would do with this body, without doing it: computeapi.kit.rehearsal.DryRun.create_server.
 
         who: microversion='2.1', user='demo', project='demo'.
         """
         return self.tools.dry_run.create_server(body, **who)
 
     def reset(self) -> None:
-        """Be as it was after the start; connections are closed, and those that are used again open anew."""
+        """Return to the initial state. Connections are closed, and reopen when they are used again."""
         self.tools.reset()
-        # A process of many tests would have too many files open.
+        # Otherwise a process with many tests would have too many open files.
         self._connections.close()
         self._recall(INITIAL)
 
     def snapshot(self, name: str) -> None:
-        """Remember under this name what there is now; computeapi.errors.Conflict if the name is taken."""
+        """Save the current state under this name; computeapi.errors.Conflict if the name is taken."""
         self.tools.snapshot(name)
         self._accounts_then[self.tools.snapshots.get(name)] = dict(self._accounts)
 
     def restore(self, name: str) -> None:
-        """Be as it was when the snapshot was taken; computeapi.errors.NotFound."""
+        """Return to the state in the snapshot; computeapi.errors.NotFound."""
         self.tools.restore(name)
         self._recall(name)
 
     def _recall(self, name: str) -> None:
-        """Know the users of this snapshot, unless it was taken by others."""
+        """Restore the known accounts to those of a snapshot, unless it was taken through the control API."""
         then = self._accounts_then.get(self.tools.snapshots.get(name), self._accounts)
         if self._accounts != then:
             self._accounts = dict(then)
             self._write_clouds()
 
     def branch(self, name: str | None = None) -> 'Cloud':
-        """Another cloud that begins with the snapshot *name*, or with what is there now; computeapi.errors.NotFound.
+        """Another cloud that starts from the snapshot *name*, or from the current state; computeapi.errors.NotFound.
 
-        It has the same users, passwords and options, goes its own way, and is to be started while this one is there.
+        It has the same users, passwords and options, and is independent of this one, which must be running when it
+        starts.
         """
         snapshot = self.tools.now() if name is None else self.tools.snapshots.get(name)
 

@@ -1,4 +1,4 @@
-"""`computeapi run`: a command with a cloud of its own."""
+"""`computeapi run`: runs a command with its own cloud."""
 
 import os
 import re
@@ -15,15 +15,15 @@ from computeapi.kit.options import tell
 from computeapi.testing.cloud import Cloud
 
 NOT_FOUND = 127
-"""What shells answer with for a command that is not there."""
+"""The exit status of shells for a command that does not exist."""
 TERMINATED = 128 + signal.SIGTERM
 ELSEWHERE = re.compile(
     r'OS_(?!\w*__)(AUTH_TYPE|(AUTH_)?TOKEN|ENDPOINT|SYSTEM_SCOPE|TRUST_ID|TENANT_NAME|(USER|PROJECT|TENANT)_ID'
     r'|\w*DOMAIN(_ID|_NAME)?|APPLICATION_CREDENTIAL_\w+|\w+_ENDPOINT_OVERRIDE)'
 )
-"""Variables of another cloud's openrc that would say, besides ours, who logs in where."""
+"""Variables that the openrc of another cloud may have set, and that would conflict with ours."""
 OWN = re.compile('computeapi(-.*)?')
-"""What OS_CLOUD may say."""
+"""Values of OS_CLOUD that are kept."""
 
 
 def run(
@@ -34,10 +34,10 @@ def run(
     seed: int | None = None,
     webhook_allow: Sequence[str] = (),
 ) -> int:
-    """Run the command in a cloud that is set up like this; its exit status, as a shell tells it.
+    """Run the command with a cloud of this configuration; returns its exit status, as a shell reports it.
 
-    journal: a file to which each request is appended.  scene: one that says what the cloud has to begin with.
-    seed: of its ids, addresses and passwords.  webhook_allow: networks that webhooks may lead to, besides the loopback.
+    journal: a file to which each request is appended.  scene: a cloud file with the initial content.
+    seed: of IDs, addresses and passwords.  webhook_allow: networks that webhooks may connect to, besides the loopback.
     """
     cloud = Cloud(conf=conf, journal=journal, load=scene, told=tell, seed=seed, webhook_allow=webhook_allow)
     with _exiting_when_terminated(), cloud:
@@ -51,7 +51,7 @@ def run(
 
 
 def _inherited() -> dict[str, str]:
-    """What the command has of the environment: all that does not lead it to another cloud."""
+    """The environment variables that the command inherits: all that do not lead it to another cloud."""
     kept = {name: value for name, value in os.environ.items() if not ELSEWHERE.fullmatch(name)}
     if not OWN.fullmatch(kept.get('OS_CLOUD', '')):
         kept.pop('OS_CLOUD', None)
@@ -60,7 +60,7 @@ def _inherited() -> dict[str, str]:
 
 @contextmanager
 def _exiting_when_terminated() -> Iterator[None]:
-    """SIGTERM is an exception in the block, so that everything is put away."""
+    """Turn SIGTERM into an exception in the block, so that everything is cleaned up."""
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     try:
         yield
@@ -69,8 +69,8 @@ def _exiting_when_terminated() -> Iterator[None]:
 
 
 def _status(process: 'subprocess.Popen[bytes]') -> int:
-    """That of the command when it has ended, which it has to when this process has."""
-    # A terminal sends it to both, and the command says what becomes of it.
+    """The exit status of the command, which is terminated if this process is."""
+    # A terminal sends SIGINT to both processes, and the command decides how to react.
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         return process.wait()

@@ -1,4 +1,4 @@
-"""The page for people, at /ui/: what the API is at each version.  All that a browser needs comes with the package."""
+"""The web interface at /ui/, which documents the API at each version.  It loads nothing from other sites."""
 
 import functools
 from collections.abc import Iterable
@@ -13,20 +13,21 @@ if TYPE_CHECKING:
 
 PATH = '/ui'
 OWN = 'computeapi.ui.environ'
-"""Where a request keeps the environment that the page has it in: it comes again where a rule of the kit delays it."""
+"""The environ key for the environ that the page uses: a request that a fault rule delays arrives here again."""
 
 
 def beside(
     app: WSGIApp, conf: cfg.ConfigOpts, control_token: str | None = None, service: 'Service | None' = None
 ) -> WSGIApp:
-    """The app, and the page at /ui/ if [ui] enabled asks for it.
+    """The app, with the page at /ui/ if [ui] enabled is set.
 
-    control_token: what the control API takes that is in the app, if it is.  service: what the app is one of."""
+    control_token: the token of the control API in the app, if there is one.  service: the service of the app.
+    """
     return PageBeside(app, conf, control_token, service) if conf.ui.enabled else app
 
 
 class PageBeside:
-    """Passes on to the app all that is not for the page, which is made when somebody first asks for it."""
+    """Passes everything that is not for the page to the app. The page is created on the first request for it."""
 
     def __init__(self, app: WSGIApp, conf: cfg.ConfigOpts, control_token: str | None, service: 'Service | None'):
         self.app, self.conf, self.control_token, self.service = app, conf, control_token, service

@@ -1,4 +1,4 @@
-"""What is below /ui/: the files of the page, the documents that it shows, and what it asks of the cloud."""
+"""Serves /ui/: the files of the page, the documents that it shows, and its requests to the cloud."""
 
 import functools
 from collections.abc import Iterable
@@ -40,9 +40,11 @@ HEADERS = {
 
 
 class BrowserPage:
-    """A WSGI app.  conf: says which versions are offered, and by what callers are known.  cloud: all that is beside.
+    """A WSGI app.  conf: determines which versions are offered, and how users log in.  cloud: the app for everything
+    else.
 
-    service: what knows the rules and the changes of that cloud."""
+    service: for the policy rules and the changes of that cloud.
+    """
 
     def __init__(
         self, conf: cfg.ConfigOpts, cloud: WSGIApp, control_token: str | None = None, service: Service | None = None
@@ -62,7 +64,7 @@ class BrowserPage:
         return File(orjson.dumps(requirements()), JSON)
 
     def file(self, path: str) -> File | None:
-        """What is there; a document is made when it is first asked for."""
+        """The file at a path; documents are created on the first request."""
         made = {'/reference.json': lambda: self.reference, '/requirements.json': lambda: self.requirements}
         return made[path]() if path in made else self.files.get(path)
 
@@ -77,7 +79,7 @@ class BrowserPage:
     def answer(self, req: webob.Request) -> webob.Response:
         path = req.environ['PATH_INFO']
         if path == '':
-            # Relative, for a proxy may know the page by another address.
+            # Relative, because a proxy may have another URL for the page.
             return webob.Response(status=308, headers={'Location': 'ui/'})
         file = self.file(path)
         if file is None:

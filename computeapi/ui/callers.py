@@ -1,4 +1,4 @@
-"""What the page has to know of who is logged in, besides what the cloud answers them."""
+"""What the page needs to know of the logged-in user, besides what the cloud responds."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -16,31 +16,33 @@ class NewsReach(NamedTuple):
 
 
 class PageCallers:
-    """Who is behind a token, and what the rules in force let them do."""
+    """The users of tokens, and what the policy rules allow them."""
 
     def __init__(self, service: Service):
         self.service = service
         self.rules = {rule.name: rule for operation in api.operations() for rule in operation.policies}
 
     def of(self, token: str) -> Context:
-        """NotAuthenticated for a token that is good for nothing (any more)."""
+        """The context of a token; NotAuthenticated if the token is not valid (any more)."""
         found = self.service.identity.authenticate(token)
         return found.of_request(self.service.policies.is_admin(found), None, None)
 
     def rights(self, token: str, target: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """`refused`: the rules that they do not pass for a target, by default their own project.  `all`: whether the
-        servers of all projects are theirs to list.  `admin`: whether locks hold them. NotAuthenticated."""
+        """`refused`: the rules that the user does not pass for a target, by default their own project.  `all`: whether
+        the user may list the servers of all projects.  `admin`: whether locks do not apply to the user. Raises
+        NotAuthenticated."""
         context = self.of(token)
         allows = self.service.policies.allows
         refused = sorted(name for name, rule in self.rules.items() if not allows(context, rule, target))
         return {'refused': refused, 'all': self.sees_all(context), 'admin': context.is_admin}
 
     def sees_all(self, context: Context) -> bool:
-        """Whether the servers of all projects are theirs to list."""
+        """Whether the user may list the servers of all projects."""
         return self.service.policies.allows(context, DETAIL_EVERYWHERE)
 
     def hears(self, token: str) -> NewsReach | None:
-        """Of whose servers they hear: those that they may list; None if there are none. NotAuthenticated."""
+        """Of which servers the user gets news: those that they may list; None if there are none. Raises
+        NotAuthenticated."""
         context = self.of(token)
         if self.sees_all(context):
             return NewsReach(None)

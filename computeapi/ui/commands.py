@@ -1,6 +1,6 @@
-"""Which command of `openstack` does what an operation does, where ids are all that it takes.
+"""The `openstack` commands for operations that need no arguments other than IDs.
 
-This is not to be had from the table of operations; a test looks whether the client knows each.
+They cannot be derived from the table of operations; a test checks that the client knows each of them.
 """
 
 COMMANDS = {

@@ -1,4 +1,4 @@
-"""What a browser keeps, and asks about again before it shows it."""
+"""Files that a browser caches and revalidates before each use."""
 
 import functools
 import gzip
@@ -8,7 +8,7 @@ import webob
 
 
 class File:
-    """Some bytes; their ETag changes with them, and not otherwise."""
+    """Some bytes, with an ETag that depends only on them."""
 
     def __init__(self, body: bytes, media_type: str):
         self.body, self.media_type = body, media_type
@@ -19,13 +19,13 @@ class File:
         return gzip.compress(self.body, mtime=0)
 
     def answer(self, req: webob.Request) -> webob.Response:
-        """200, or 304 to who has it; compressed for who takes that."""
-        # Who says nothing would take anything.
+        """200, or 304 if the browser has the file; compressed if it accepts that."""
+        # Without the header, WebOb would assume that anything is accepted.
         zipped = bool(req.accept_encoding and req.accept_encoding.acceptable_offers(['gzip']))
         answer = webob.Response(
             body=self.compressed if zipped else self.body,
             headerlist=[('Content-Type', self.media_type)],
-            # Two forms of one file are not the same bytes.
+            # The two encodings of a file need different ETags.
             etag=f'{self.tag}-gzip' if zipped else self.tag,
             cache_control='no-cache',
             vary=['Accept-Encoding'],

@@ -1,4 +1,4 @@
-"""/ui/session: logging in with a password of the built-in identity, and out; and requests to the cloud as who did."""
+"""/ui/session: logs users of the built-in identity in and out, and sends their requests to the cloud."""
 
 import re
 from collections.abc import Iterable
@@ -22,29 +22,29 @@ from computeapi.web.filters import Environ, WSGIApp, environ_key
 
 COOKIE = 'computeapi-page'
 OWN_HEADER = 'X-Computeapi-Page'
-"""Scripts of other places cannot send it: the browser would ask first whether they may, and is never told so."""
+"""Scripts of other origins cannot send this header, because the browser's preflight request gets no permission."""
 LOOK_HEADER = 'X-Computeapi-Look'
-"""Says of a request that nobody asked it: the page looks what there is."""
+"""Marks a read of the page itself, which no user requested."""
 LOGIN = '/session'
 RULES = '/rules'
-"""Which rules refuse who is logged in, for what is of `project_id` and `user_id`."""
+"""Which policy rules refuse the user, for resources of `project_id` and `user_id`."""
 NEWS = '/news'
-"""A stream of which servers change, where the web server has room for streams."""
+"""A stream of which servers change, if the web server supports streams."""
 CLOUD = '/cloud'
-"""What is below is asked of the cloud."""
+"""The prefix of requests to the cloud."""
 CONTROL = '/control'
-"""What is below is asked of the control API, where there is one, for administrators."""
+"""The prefix of requests to the control API, if there is one, for administrators."""
 TOKENS = '/identity/v3/auth/tokens'
 FROM_WHERE = (
     *('REMOTE_ADDR', 'wsgi.url_scheme', 'HTTP_HOST', 'SERVER_NAME', 'SERVER_PORT'),
     *('HTTP_FORWARDED', 'HTTP_X_FORWARDED_FOR'),
 )
-"""What a login is told of the request that it comes in, also by a proxy, if the cloud believes that."""
+"""The parts of the environ that identify where a login comes from, also through a proxy, if the cloud trusts it."""
 LARGEST_LOGIN = 4096
 EVENT_STREAM = 'text/event-stream'
 RETRY_SECONDS = 60
 ASKED = 'computeapi.ui.asked'
-"""Where a request keeps what is asked of the cloud for it, so that it is that which comes again after a delay."""
+"""The environ key for the request to the cloud, so that the same request is sent again after a delay."""
 READ = ('GET', 'HEAD')
 OPEN = [
     (re.compile(r'/v2\.1(/.*)?', re.DOTALL), None),
@@ -53,7 +53,8 @@ OPEN = [
     (re.compile(r'/image/v2/images(/[^/]+)?'), READ),
     (re.compile(r'/identity/v3/(projects|users)(/[^/]+)?'), READ),
 ]
-"""What the page asks of the cloud, by path and method (None: any): nothing that hands out tokens or files of users."""
+"""What the page requests of the cloud, by path and method (None: any): nothing that returns tokens or files of users.
+"""
 KEPT_BACK = {
     environ_key(name)
     for name in ('Cookie', 'Authorization', 'X-Auth-Token', 'X-Service-Token', 'X-Storage-Token', TOKEN_HEADER)
@@ -64,9 +65,9 @@ NOT_PASSED_ON = {'set-cookie', 'x-subject-token', 'access-control-allow-origin'}
 class PageLogin:
     """A WSGI app in front of the cloud's own.
 
-    enabled: whether passwords are looked at here at all.  public_url: what browsers know the service by, if a proxy
-    stands before it.  control_token: what the control API in the cloud takes, if it has one.
-    callers: tells what the rules let a user do.
+    enabled: whether logging in with a password is possible.  public_url: of the service for browsers, if there is a
+    proxy.  control_token: the token of the control API of the cloud, if it has one.
+    callers: for what the policy rules allow a user.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class PageLogin:
         return self.ask(req, session, start_response)
 
     def origin(self, req: webob.Request) -> str:
-        """Where the page is, as the browser calls it."""
+        """The origin of the page, as seen by the browser."""
         return (self.public_url or req.host_url).rstrip('/')
 
     # ------------------------------------------------------------------ sessions
@@ -116,7 +117,7 @@ class PageLogin:
         return _refusal(405, 'This cannot be done here.')
 
     def of(self, req: webob.Request) -> LoggedIn | None:
-        """The session that the browser is in."""
+        """The session of the browser."""
         name = name_in(req)
         return self.sessions.get(name) if name else None
 
@@ -133,7 +134,7 @@ class PageLogin:
         return _answer({'login': self.enabled, 'session': known})
 
     def rights(self, session: LoggedIn) -> dict[str, Any]:
-        """What the user may do in the project; what follows from the roles alone, where the rules are not known."""
+        """What the user may do in the project; derived from the roles if the policy rules are not known."""
         if self.callers is not None:
             with suppress(NotAuthenticated):
                 return self.callers.rights(session.token)
@@ -141,7 +142,7 @@ class PageLogin:
         return {'refused': [], 'all': admin, 'admin': admin}
 
     def log_in(self, req: webob.Request) -> webob.Response:
-        """A new session, never one whose name the browser had before."""
+        """Open a new session, always with a new name."""
         given = _login_of(req)
         if given is None:
             return _refusal(400, 'A user and a password are needed, as JSON.')
@@ -149,7 +150,7 @@ class PageLogin:
         if answer.status_int != 201:
             return _refusal(answer.status_int, _reason(answer), answer.headers.get('Retry-After'))
         token = answer.json['token']
-        # The clock of the cloud may be another one.
+        # Use the difference, because the cloud may have another clock.
         seconds = (parsed(token['expires_at']) - parsed(token['issued_at'])).total_seconds()
         if 'project' not in token:
             return _refusal(403, 'This user has no project of their own.')
@@ -162,20 +163,20 @@ class PageLogin:
         return shown
 
     def token_for(self, req: webob.Request, user: str, password: str) -> webob.Response:
-        """What the identity service says to them; it counts wrong passwords by the address that they come from."""
+        """The response of the identity service, which counts wrong passwords by client address."""
         known = {'name': user, 'domain': {'id': 'default'}, 'password': password}
         body = {'auth': {'identity': {'methods': ['password'], 'password': {'user': known}}}}
         asked = webob.Request.blank(TOKENS, method='POST', content_type=JSON, body=orjson.dumps(body))
         for name in FROM_WHERE:
             if name in req.environ:
                 asked.environ[name] = req.environ[name]
-        # Who records requests puts something in the place of the body that is read once.
+        # The recorder replaces the input, so it must not be considered seekable.
         asked.is_body_seekable = False
         kept: webob.Request = req.environ.setdefault(ASKED, asked)
         return kept.get_response(self.cloud)
 
     def log_out(self, req: webob.Request) -> webob.Response:
-        """The token is revoked, too."""
+        """Close the session and revoke its token."""
         session = self.sessions.close(name_in(req))
         if session is not None:
             headers = {'X-Auth-Token': session.token, 'X-Subject-Token': session.token}
@@ -189,7 +190,7 @@ class PageLogin:
         return answer
 
     def set_cookie(self, answer: webob.Response, req: webob.Request, value: str, seconds: int) -> None:
-        """Not as WebOb does it, which asks for the time in a way that newer Pythons warn of."""
+        """Set the cookie without WebOb, whose way to get the time is deprecated in newer versions of Python."""
         facts = [f'{COOKIE}={value}', f'Path={req.script_name}/', f'Max-Age={seconds}', 'HttpOnly', 'SameSite=Strict']
         if self.origin(req).startswith('https:'):
             facts.append('Secure')
@@ -198,7 +199,7 @@ class PageLogin:
     # ------------------------------------------------------------------ the cloud
 
     def rules(self, req: webob.Request, session: LoggedIn) -> webob.Response:
-        """Those that refuse the user, for what is of a project and a user that the query names, or their own."""
+        """The rules that refuse the user, for the project and user in the query, or for their own."""
         if self.callers is None:
             return _refusal(404, 'The rules are not known here.')
         given = parse_qsl(req.query_string)
@@ -209,12 +210,12 @@ class PageLogin:
             return self.over(req)
 
     def over(self, req: webob.Request) -> webob.Response:
-        """The token is worth nothing any more, such as after a reset."""
+        """Close the session, because its token is not valid any more, for example after a reset."""
         self.sessions.close(name_in(req))
         return _refusal(401, 'The session is over.')
 
     def listen(self, req: webob.Request, session: LoggedIn) -> webob.Response:
-        """Tell which servers change, of the user's project or of all, for as long as the session lasts."""
+        """Stream which servers change, of the user's project or of all, for as long as the session lasts."""
         if self.callers is None or self.news is None or not req.environ.get(TAKEN):
             return _refusal(404, 'There is no stream here.')
         callers, name = self.callers, name_in(req)
@@ -234,12 +235,12 @@ class PageLogin:
         except Unavailable as error:
             return _refusal(503, str(error), str(RETRY_SECONDS))
         answer = webob.Response(app_iter=feed, content_type=EVENT_STREAM, cache_control='no-store')
-        # A proxy is not to wait for more than there is to pass on.
+        # A proxy must not buffer the response.
         answer.headers['X-Accel-Buffering'] = 'no'
         return answer
 
     def ask(self, req: webob.Request, session: LoggedIn, start_response: Any) -> Iterable[bytes]:
-        """Ask the cloud, or its control API, as who is logged in; what it answers, but for secrets."""
+        """Send a request of the user to the cloud or its control API; returns the response without secrets."""
         secret = self.secret_for(req, session)
         if secret is None:
             return _refusal(404, 'The page does not ask this of the cloud.')(req.environ, start_response)
@@ -250,7 +251,7 @@ class PageLogin:
 
         def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
             if status.startswith('401'):
-                # A token that is worth nothing any more, such as after a reset.
+                # The token is not valid any more, for example after a reset.
                 self.sessions.close(name_in(req))
             kept = [each for each in headers if each[0].lower() not in NOT_PASSED_ON]
             return start_response(status, [*kept, ('Cache-Control', 'no-store')], exc_info)
@@ -258,8 +259,8 @@ class PageLogin:
         return self.cloud(req.environ.setdefault(ASKED, inside), start)
 
     def secret_for(self, req: webob.Request, session: LoggedIn) -> dict[str, str] | None:
-        """What a request is let in with; None for one that is not the page's to make."""
-        # As it came, as WSGI has it: the cloud says what it is worth as text.
+        """The credentials for a request; None if the page may not make it."""
+        # The raw path of WSGI: the cloud decides how to decode it.
         path: str = req.environ['PATH_INFO']
         if path.startswith(f'{CLOUD}/'):
             open_to_it = is_open(path.removeprefix(CLOUD), req.method)
@@ -269,13 +270,13 @@ class PageLogin:
         return {environ_key(TOKEN_HEADER): self.control_token}
 
     def controls(self, session: LoggedIn) -> bool:
-        """Whether the control API is there, and for this user."""
+        """Whether there is a control API, and the user may use it."""
         return self.control_token is not None and 'admin' in session.roles
 
 
 def is_from_the_page(req: webob.Request, own: str) -> bool:
-    """Whether the page itself asks, and no other place in its user's name: also none at another port, which a cookie
-    would be sent with."""
+    """Whether the page itself makes the request, and not another origin in the user's name: not even one at another
+    port, to which the browser sends the cookie as well."""
     return (
         req.headers.get(OWN_HEADER) == '1'
         and req.headers.get('Sec-Fetch-Site', 'same-origin') == 'same-origin'
@@ -284,8 +285,8 @@ def is_from_the_page(req: webob.Request, own: str) -> bool:
 
 
 def name_in(req: webob.Request) -> str:
-    """That of the session, or ''. WebOb would refuse all cookies where one is no UTF-8, and a browser has one jar for
-    all ports of a machine."""
+    """The name of the session in the cookie, or ''. WebOb would reject all cookies if one is not UTF-8, and browsers
+    send the cookies of all ports of a host."""
     for each in req.headers.get('Cookie', '').split(';'):
         name, _, value = each.strip().partition('=')
         if name == COOKIE:
@@ -300,7 +301,7 @@ def is_open(path: str, method: str) -> bool:
 
 
 def _login_of(req: webob.Request) -> tuple[str, str] | None:
-    """The user and the password that somebody sent."""
+    """The user and password in a request."""
     if req.content_type != JSON or not req.content_length or req.content_length > LARGEST_LOGIN:
         return None
     try:

@@ -1,7 +1,7 @@
-"""Which servers change, told to browsers as they do: one look at the database for all who listen in this process.
+"""Tells browsers which servers change, with one query of the database for all listeners in this process.
 
-It is taken when this process has changed something, and each second, since other processes do so too. While nobody
-listens, nobody looks.
+It runs when this process has changed something, and every second, because other processes change servers, too. Without
+listeners, there are no queries.
 """
 
 import threading
@@ -22,25 +22,25 @@ from computeapi.ui.callers import NewsReach
 
 LOOK_SECONDS = 1.0
 PAUSE_SECONDS = 0.1
-"""Between two looks, however much is going on."""
+"""The minimum interval between two queries."""
 LATE = timedelta(seconds=10)
-"""How much later than it says a change may be committed, or come from a process by another clock."""
+"""How much later than its timestamp a change may be committed; also allows for different clocks of processes."""
 MOST_CHANGES = 200
-"""That are told one by one; who is told that there were more looks for itself."""
+"""If there are more changes, listeners are only informed of that, and look themselves."""
 MOST_LISTENERS, MOST_OF_ONE = 100, 8
 BEAT_SECONDS = 15.0
 RETRY_MILLISECONDS = 5000
 
 
 class Heard(NamedTuple):
-    """What a listener has not been told yet. servers: their ids.  more: whether there are others."""
+    """What a listener has not been told yet. servers: their IDs.  more: whether there are others."""
 
     servers: Collection[str]
     more: bool
 
 
 class ServerListener:
-    """Who hears of the servers of a project, or of all (None)."""
+    """A listener for the servers of a project, or of all (None)."""
 
     def __init__(self, owner: str, project_id: str | None, rouse: Callable[[], None]):
         self.owner, self.project_id, self.rouse = owner, project_id, rouse
@@ -65,7 +65,7 @@ class ServerListener:
 
 
 class News:
-    """Those who listen in this process, and what they know already."""
+    """The listeners in this process, and the last known state of servers."""
 
     def __init__(self, store: Store):
         self.store = store
@@ -76,13 +76,13 @@ class News:
         self._seen_at = store.clock()
 
     def listen(self, listener: ServerListener) -> None:
-        """From now on; Unavailable where there are too many, of its owner or at all."""
+        """Add a listener; Unavailable if there are too many, in total or of one owner."""
         with self._lock:
             of_owner = sum(each.owner == listener.owner for each in self.listeners)
             if len(self.listeners) >= MOST_LISTENERS or of_owner >= MOST_OF_ONE:
                 raise Unavailable('There are too many who listen already.')
             if not self.listeners:
-                # What is so now, who begins to listen looks up.
+                # A new listener reads the current state itself.
                 self._known = self._lately()[0]
                 self._looker = Periodic('news', self._look, LOOK_SECONDS, threading.Event())
                 self.store.told_of_changes.append(self._looker.alarm.set)
@@ -100,7 +100,7 @@ class News:
                 self._looker = None
 
     def rouse(self) -> None:
-        """Who listens may have to stop."""
+        """Wake all listeners, which may have to stop."""
         for each in list(self.listeners):
             each.rouse()
 
@@ -114,8 +114,8 @@ class News:
                 each.hear(changed, more=more)
 
     def _lately(self) -> tuple[dict[str, ServerNews], bool]:
-        """What changed lately, by id, and whether that is not all."""
-        # The clock of a cloud that tests use may be set back.
+        """Recent changes by ID, and whether there are more."""
+        # The clock of a cloud in tests may be set back.
         now, before = self.store.clock(), self._seen_at
         self._seen_at = now
         found = self.store.ask(server_news.since, min(now, before) - LATE, MOST_CHANGES)
@@ -123,7 +123,7 @@ class News:
 
 
 class NewsStream(RousedFeed):
-    """Server-sent events without names: `{"servers": [ids], "more": false}`, until `still()` says that it is over.
+    """Server-sent events without names: `{"servers": [ids], "more": false}`, until `still()` returns false.
 
     seconds_left: how long it may last.
     """
@@ -148,7 +148,7 @@ class NewsStream(RousedFeed):
         while True:
             is_over = self.look() or not self.still()
             if is_over:
-                # What was heard last may not be for who is not let in any more.
+                # The user may not be allowed to see the last changes any more.
                 yield b'event: end\ndata: {}\n\n'
                 return
             heard = self.listener.take()

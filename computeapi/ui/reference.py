@@ -1,4 +1,4 @@
-"""All that the table of operations says, of all versions, as one document for a browser to look things up in.
+"""The table of operations, with all versions, as one document for browsers.
 
     {
         'versions': [['2.1', 'The first version: ...'], ...],
@@ -10,10 +10,10 @@
         'phrases': {'200': 'OK', ...},
     }
 
-A step says what is so from a version on: {'from': 25} and no more where the operation is not there, else all that a
-client sees of it. `from` counts in `versions`, `group` in `groups`, rules in `policies`, and schemas in `nodes`, where
-those that are alike are one, and a schema names those inside it by their numbers. `method` tells methods apart that
-answer the same operation by turns.
+A step describes an operation from a version on: only {'from': 25} if the operation does not exist there, otherwise
+everything that a client sees of it. `from` is an index of `versions`, `group` of `groups`, rules of `policies`, and
+schemas of `nodes`, which contains equal schemas once; nested schemas are indexes, too. The `method` of a step
+distinguishes handlers of the same operation at different versions.
 """
 
 from collections.abc import Iterable
@@ -41,7 +41,7 @@ def reference(controllers: Iterable[type[Controller]], history: History) -> Docu
 
 
 class Numbers:
-    """Gives each distinct thing a number, in the order in which they come."""
+    """Numbers distinct things, in the order in which they appear."""
 
     def __init__(self) -> None:
         self.things: list[Any] = []
@@ -56,7 +56,7 @@ class Numbers:
 
 
 class Reference:
-    """The document in the making."""
+    """Builds the document."""
 
     def __init__(self, history: History):
         self.versions = [each for each in history.versions if each <= history.max]
@@ -85,7 +85,7 @@ class Reference:
         }
 
     def operation(self, group: int, definitions: list[Operation]) -> Document:
-        """One operation, which several methods may answer by turns."""
+        """An operation, which may have different handlers at different versions."""
         first, handlers = definitions[0], [each.handler for each in definitions]
         steps: list[Document] = []
         for number, version in enumerate(self.versions):
@@ -99,7 +99,7 @@ class Reference:
         return {**facts, 'command': COMMANDS.get(str(first)), 'steps': steps}
 
     def step(self, operation: Operation, version: APIVersionRequest) -> Document:
-        """What a client sees of it at a version; what is absent is left out."""
+        """What a client sees of the operation at a version, without what is absent."""
         seen = shape(operation, version)
         rules = [self.policies.of([rule.name, rule.default, rule.description]) for rule in operation.policies]
         facts: Document = {
@@ -118,7 +118,7 @@ class Reference:
         return {name: value for name, value in facts.items() if value not in (None, [], {})}
 
     def node(self, schema: Document) -> int:
-        """The number of a schema, in which those inside it are numbers, too."""
+        """The number of a schema, in which nested schemas are numbers, too."""
         inside: Document = {}
         for keyword, value in schema.items():
             if keyword in BY_NAME:

@@ -1,4 +1,4 @@
-"""In which states a server can be asked for what, as the transitions of servers say it, for a browser.
+"""Which actions are possible in which states of a server, from the transitions of servers, for browsers.
 
     {
         'actions': {'os-stop': [{'states': ['active', 'error'], 'tasks': [null], 'lockable': true, 'launched': true,
@@ -6,8 +6,8 @@
         'statuses': {'active': 'ACTIVE', ...},
     }
 
-An action is possible when one of what is listed of it holds: `states` are vm_states and `tasks` task_states, null for
-any (in `tasks`, a null among others is that nothing is under way).
+An action is possible if one of its requirements is met: `states` are vm_states and `tasks` task_states; null means any
+(within `tasks`, null means that there is no task).
 """
 
 from collections.abc import Iterable
@@ -21,9 +21,9 @@ from computeapi.states import STATUS
 
 PATH = '/servers/{server_id}/action'
 CONSOLE = 'console'
-"""What is no action in the API, and beside them on the page."""
+"""Not an action of the API, but shown with the actions on the page."""
 OTHERWISE_CALLED = {'os-migrateLive': 'live-migration'}
-"""What the API calls an action in another way than it is recorded, but for the `os-` before some."""
+"""Actions whose recorded name differs from the API's in more than a prefix `os-`."""
 
 
 def requirements() -> dict[str, Any]:
@@ -38,13 +38,13 @@ def requirements() -> dict[str, Any]:
 
 
 def _console() -> dict[str, Any]:
-    """What is off has none, though its URL can be asked for."""
+    """A server that is off has no console, though its URL can be requested."""
     states = sorted(set(STATUS) - OFF)
     return {'states': states, 'tasks': None, 'lockable': False, 'launched': False, 'hosted': True}
 
 
 def is_asked_for(requirement: Requirement) -> bool:
-    """Whether clients ask for it: what is told from outside, and locked servers do not refuse, is no client's wish."""
+    """Whether clients request it. Apart from `create...`, what locked servers allow is only reported from outside."""
     return requirement.lockable or requirement.name.startswith('create')
 
 

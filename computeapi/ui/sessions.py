@@ -1,4 +1,4 @@
-"""Who is logged in to the page: a random name in a cookie, and behind it a token that never reaches the browser."""
+"""The sessions of the page: a random name in a cookie, and the token, which never reaches the browser."""
 
 import hashlib
 import secrets
@@ -8,14 +8,14 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 MOST = 100
-"""Sessions at a time; where there would be more, the oldest ends of who has most: nobody ends those of others."""
+"""The maximum number of sessions. Beyond it, the oldest session of the user with most sessions ends."""
 LONGEST = 8 * 3600.0
-"""Seconds that one lasts at most."""
+"""The maximum duration of a session, in seconds."""
 
 
 @dataclass(frozen=True)
 class LoggedIn:
-    """token: what the API knows the user by.  until: when it ends, by the clock of this process."""
+    """token: of the user for the API.  until: when the session ends, by the monotonic clock."""
 
     user: str
     project: str
@@ -32,15 +32,15 @@ class LoggedIn:
 
 
 class PageSessions:
-    """Those of this process, in memory."""
+    """The sessions of this process, in memory."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # By what their names hash to: how long a look-up takes tells nothing of a name.
+        # By the hash of the name, so that the time of a look-up reveals nothing about names.
         self._open: dict[bytes, LoggedIn] = {}
 
     def open(self, user: str, project: str, roles: tuple[str, ...], token: str, seconds: float) -> str:
-        """The name of a new session, which lasts so long at most; nobody chooses it."""
+        """Open a session with a random name and this maximum duration; returns the name."""
         name = secrets.token_urlsafe(32)
         with self._lock:
             self._forget_those_that_ended()
@@ -55,7 +55,7 @@ class PageSessions:
             return self._open.get(_key(name))
 
     def close(self, name: str) -> LoggedIn | None:
-        """The session of that name, which is over now."""
+        """Close and return the session with this name."""
         with self._lock:
             return self._open.pop(_key(name), None)
 

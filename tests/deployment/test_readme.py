@@ -49,7 +49,7 @@ class Machine:
 
 
 def test_the_simulated_hosts_do_as_they_are_told(serve, tmp_path):
-    (tmp_path / 'computeapi.conf').write_text(*texts('docs/how-to/testing.md', 'Hosts, and how they fail'))
+    (tmp_path / 'computeapi.conf').write_text(*texts('docs/how-to/testing.md', 'Simulated hosts'))
     served = serve('--in-memory', '--hosts', '3', '--config-file', 'computeapi.conf')
     with served.connect() as cloud:
         image, flavor = cloud.image.find_image('cirros-0.6.3-x86_64-disk'), cloud.compute.find_flavor('m1.tiny')

@@ -1,4 +1,4 @@
-"""The control API: the tools of a kit for whoever is not in its process."""
+"""The control API: the tools of a kit, for other processes."""
 
 from computeapi.kit.control.clock import CloudTime
 from computeapi.kit.control.events import EventHistory

@@ -1,4 +1,4 @@
-"""/clock: the time that the cloud lives by."""
+"""/clock: the clock of the cloud."""
 
 from typing import Any
 

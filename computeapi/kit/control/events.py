@@ -1,4 +1,4 @@
-"""/events: what happens in the cloud, as it happens."""
+"""/events: events of the cloud, as they happen."""
 
 import webob
 
@@ -81,7 +81,7 @@ def _wanted(req: Request) -> Wanted:
 
 
 def _since(req: Request) -> int | None:
-    """After which event it is to go on: that which a stream broke off at counts more than where it began."""
+    """The number of the event after which to continue. Last-Event-ID, of an interrupted stream, takes precedence."""
     last: str | None = req.headers.get(LAST_EVENT_ID) or req.parameter('since')
     if last is not None and not (last.isdecimal() and last.isascii() and len(last) <= LONGEST_NUMBER):
         raise Invalid(f'{LAST_EVENT_ID} must be the number of an event.')
@@ -90,6 +90,6 @@ def _since(req: Request) -> int | None:
 
 def _answer(feed: EventFeed, media_type: str) -> webob.Response:
     answer: webob.Response = webob.Response(app_iter=feed, content_type=media_type, cache_control='no-store')
-    # A proxy is not to wait for more than there is to pass on.
+    # A proxy must not buffer the response.
     answer.headers['X-Accel-Buffering'] = 'no'
     return answer

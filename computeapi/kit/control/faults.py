@@ -1,4 +1,4 @@
-"""/faults: what is to go wrong."""
+"""/faults: fault rules."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""/hints: what clients were told about versions."""
+"""/hints: hints about versions that clients were given."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""/journal: what was asked of the cloud."""
+"""/journal: the requests to the cloud."""
 
 from typing import Any
 
@@ -59,7 +59,7 @@ FINDING = whole(
 
 
 def parameters(properties: dict[str, Any]) -> dict[str, Any]:
-    """A query string in which each of these may stand once, and nothing else."""
+    """The schema of a query string with these parameters, each at most once."""
     return closed(properties) | {'single': True}
 
 

@@ -1,4 +1,4 @@
-"""/hosts, /cells and /neighbours: what is out of reach."""
+"""/hosts, /cells and /neighbours: outages."""
 
 from typing import Any
 

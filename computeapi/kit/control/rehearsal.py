@@ -1,4 +1,4 @@
-"""/dry-run: what a request for servers would come to."""
+"""/dry-run: what a request for servers would do."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""/load and /export: what the cloud has, as a file."""
+"""/load and /export: the content of the cloud, as a file."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the resources of the control API share: its version, its token, and the tools that they offer."""
+"""What the resources of the control API share: its version, its token, and access to the tools."""
 
 import hmac
 from collections.abc import Iterable
@@ -27,11 +27,11 @@ FACE = Face('Control API', CONTROL, '.', TOKEN_HEADER)
 DOCUMENT = '/openapi.json'
 LONGEST_NUMBER = 18
 NUMBER = {'type': 'integer', 'minimum': 1}
-"""The id of what is numbered."""
+"""The schema of a numeric ID."""
 
 
 def number(text: str) -> int:
-    """The id in a path; NotFound for what is none."""
+    """The number in a path; NotFound if it is invalid."""
     if not text.isdecimal() or len(text) > LONGEST_NUMBER:
         raise NotFound()
     return int(text)
@@ -49,23 +49,23 @@ class ControlController(Controller):
 
 
 class ControlApp(App):
-    """The control API, for those who send its token with every request; its description is for anybody."""
+    """The control API. Every request must have its token, except those for its description."""
 
     project = None
 
     def __init__(self, kinds: Iterable[type[ControlController]], tools: Tools, token: str):
         self.kinds, self.token = tuple(kinds), token
-        # Who has the token may do everything, and no operation asks a rule.
+        # Whoever has the token may do everything, so no operation has a policy rule.
         super().__init__([kind(tools) for kind in self.kinds], RoleRules(), response_validation='warn')
 
     def missing(self, req: Request) -> webob.Response:
-        """Also what describes the API: it is beside it, and no operation of its own."""
+        """Serve the description of the API as well, which is not an operation."""
         if req.environ['PATH_INFO'] == DOCUMENT and req.method == 'GET':
             return webob.Response(body=orjson.dumps(describe(self.kinds, CONTROL.max, FACE)), content_type=JSON)
         return faults.fault(404, 'The resource could not be found.')
 
     def render(self, req: Request, result: Any) -> webob.Response:
-        """As for compute, but for what a handler answers in its own way, such as text."""
+        """As for compute, except that a handler may return a complete response, such as text."""
         return result if isinstance(result, webob.Response) else super().render(req, result)
 
     def answer(self, req: Request, endpoint: Endpoint, parameters: dict[str, Any]) -> webob.Response:

@@ -1,4 +1,4 @@
-"""/ and /snapshots: what the cloud is, and was."""
+"""/ and /snapshots: the state of the cloud."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The operations of the control API as data, for `computeapi control`, which then loads nothing of the service:
+"""The operations of the control API as data, so that `computeapi control` need not load the service:
 
 python -m computeapi.kit.control.table > computeapi/kit/control.json
 """
@@ -13,11 +13,11 @@ from computeapi.versions import ABSENT, resolve
 from computeapi.web.contract import Operation
 
 SHOWN = ('type', 'description')
-"""What a shell needs to know of a parameter."""
+"""What the command needs of the schema of a parameter."""
 
 
 def table() -> list[dict[str, Any]]:
-    """All that the control API can do."""
+    """All operations of the control API."""
     return [_described(operation) for kind in CONTROLLERS for operation in kind.operations]
 
 

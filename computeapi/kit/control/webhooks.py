@@ -1,4 +1,4 @@
-"""/webhooks: who is sent what happens in the cloud."""
+"""/webhooks: where events are sent."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
-"""What happens in a cloud, as a stream of events: each change of state that was committed, once, in that order.
+"""The events of a cloud: each committed change of state, once, in the order of the commits.
 
-Whoever reads them has a place in the one history that there is, so that slow readers cost no memory.
+All readers share one history, in which each has a position, so slow readers need no memory.
 """
 
 import math
@@ -18,14 +18,14 @@ from computeapi.errors import Gone, Unavailable
 from computeapi.kit.events.event import RESET, RESTORED, CloudEvent, Wanted
 
 MOST_EVENTS = 10_000
-"""That are kept, for those who come later or again."""
+"""How many events are kept, for readers that come later or again."""
 MOST_READERS = 100
 SHOWN = 20
-"""How many events stand in the text of a history."""
+"""How many events the text of a history shows."""
 
 
 class Batch:
-    """What one transaction changes, when it is committed."""
+    """The changes of one transaction, when it commits."""
 
     def __init__(self, changes: Sequence[RowChange], time: datetime):
         self.changes, self.time = changes, time
@@ -33,9 +33,9 @@ class Batch:
 
 
 class EventReader:
-    """Who reads the events that are wanted, those after the number `place` first.
+    """A reader of selected events, which begins after the number `place`.
 
-    rouse: called, in any thread, when there is more to read, or nothing more will come.
+    rouse: called, in any thread, when there is more to read, or when nothing more will come.
     """
 
     def __init__(self, events: 'Events', wanted: Wanted, place: int, rouse: Callable[[], None]):
@@ -43,19 +43,19 @@ class EventReader:
         self.lost = 0
 
     def take(self, most: int = MOST_EVENTS) -> list[CloudEvent]:
-        """The next ones; `lost` counts the events, wanted or not, that were no longer kept when they were due."""
+        """The next events; `lost` counts the events, wanted or not, that had been dropped before they were read."""
         return self.events._take(self, most)
 
     def close(self) -> None:
-        """It reads no more."""
+        """Stop reading."""
         self.events._leave(self)
 
     def hear(self, event: CloudEvent) -> bool:
-        """There is a new event; whether it is for this reader."""
+        """Note a new event; returns whether this reader wants it."""
         if self.wanted(event):
             return True
         if self.place == event.id - 1:
-            # What it does not want, it need not have kept.
+            # A reader does not lose events that it does not want.
             self.place = event.id
         return False
 
@@ -63,27 +63,27 @@ class EventReader:
 class Events:
     """The events of a cloud, the oldest first; the last 10,000 are kept.
 
-    Methods that choose events take `type`, `project`, `resource`, `server` and facts that came to be, such as
-    status='ACTIVE': computeapi.kit.events.event.Wanted tells what they are.
+    Methods that select events take `type`, `project`, `resource`, `server` and new values, such as status='ACTIVE': see
+    computeapi.kit.events.event.Wanted.
     """
 
     def __init__(self, clock: Callable[[], datetime], most: int = MOST_EVENTS):
         self.clock, self.most = clock, most
         self.last = 0
-        """The number of the newest."""
+        """The number of the newest event."""
         self.is_over = False
         self._changed = threading.Condition()
         self._kept: deque[CloudEvent] = deque(maxlen=most)
         self.readers: set[EventReader] = set()
-        # In the order in which they are committed.
+        # In the order of the commits.
         self._expected: deque[Batch] = deque()
         self.since = 0
-        """That of the last reset or restore, or 0."""
+        """The number of the event of the last reset or restore, or 0."""
 
-    # ------------------------------------------------------------------ where they come from
+    # ------------------------------------------------------------------ the source of events
 
     def expect(self, changes: Sequence[RowChange]) -> Batch | None:
-        """These will have happened when the transaction is committed that has been the only one to write so far."""
+        """Register what a transaction changes, right before it commits; until then, no other transaction may write."""
         if not changes:
             return None
         batch = Batch(changes, self.clock())
@@ -92,7 +92,7 @@ class Events:
         return batch
 
     def settle(self, batch: Batch, *, committed: bool) -> None:
-        """The transaction is over; what it did is told as soon as all is told that was committed before."""
+        """Note that a transaction ended. Its events are published after those of all earlier transactions."""
         with self._changed:
             batch.is_settled = True
             if not committed:
@@ -104,22 +104,22 @@ class Events:
             self._tell(news)
 
     def reset(self) -> None:
-        """The cloud is as it was when it began: what happened before is past."""
+        """Note that the cloud returned to its initial state: earlier events are history."""
         with self._changed:
             self._begin(RESET)
 
     def restored(self, name: str) -> None:
-        """The cloud is as it was when the snapshot of this name was taken."""
+        """Note that the snapshot with this name was restored."""
         with self._changed:
             self._begin(RESTORED, None, name)
 
     def _begin(self, *facts: Any) -> None:
-        """Tell of another cloud, in which nothing has happened yet."""
+        """Publish the event of a reset or restore, after which nothing has happened yet."""
         self._tell([self._keep(CloudEvent, self.clock(), *facts)])
         self.since = self.last
 
     def end(self) -> None:
-        """The cloud is about to end, and nothing more will be told."""
+        """Note that the cloud is about to stop, and that no more events follow."""
         with self._changed:
             self.is_over = True
             self._changed.notify_all()
@@ -134,22 +134,23 @@ class Events:
         return event
 
     def _tell(self, news: Iterable[CloudEvent]) -> None:
-        # Those who are roused come back later, so they may be told here.
+        # Readers that are roused read later, so this may be called with the lock held.
         for reader in {reader for event in news for reader in self.readers if reader.hear(event)}:
             reader.rouse()
         self._changed.notify_all()
 
-    # ------------------------------------------------------------------ who reads them
+    # ------------------------------------------------------------------ readers
 
     def entries(self, *, since: int | None = None, **tests: Any) -> list[CloudEvent]:
-        """Those that are wanted and kept, since the last reset or restore, or with a higher number than `since`."""
+        """The selected events since the last reset or restore, or with a higher number than `since`, that are still
+        kept."""
         wanted = Wanted(**tests)
         with self._changed:
             return self._found(wanted, since)
 
     def wait_for(self, *, timeout: float = 60, since: int | None = None, **tests: Any) -> CloudEvent:
-        """The first of those events, which may have happened already; TimeoutError after so many seconds, or at the
-        end of the cloud.
+        """The first selected event, which may have happened already. Raises TimeoutError after `timeout` seconds, or
+        when the cloud stops.
 
             cloud.events.wait_for(server='web', status='ACTIVE')
             cloud.events.wait_for(type='volume.deleted', resource=volume_id, since=cloud.events.last)
@@ -166,8 +167,8 @@ class Events:
             return found[0]
 
     def follow(self, *, since: int | None = None, timeout: float = math.inf, **tests: Any) -> Iterator[CloudEvent]:
-        """Those events as they happen, from now on or after the number `since`, until the cloud ends, or until none has
-        come for so many seconds. Gone if they happen so much faster than they are read that some are kept no more."""
+        """The selected events as they happen, from now on or after the number `since`, until the cloud stops, or until
+        there was none for `timeout` seconds. Raises Gone if they are read so slowly that some were dropped."""
         return self._follow(Wanted(**tests), self.last if since is None else since, timeout)
 
     def _follow(self, wanted: Wanted, since: int, timeout: float) -> Iterator[CloudEvent]:
@@ -184,7 +185,7 @@ class Events:
 
     @contextmanager
     def reading(self, wanted: Wanted, since: int, rouse: Callable[[], None]) -> Iterator[EventReader]:
-        """A reader, to the end of the block."""
+        """A reader, for the duration of the block."""
         reader = self.read(wanted, since, rouse)
         try:
             yield reader
@@ -192,7 +193,7 @@ class Events:
             reader.close()
 
     def read(self, wanted: Wanted, since: int, rouse: Callable[[], None]) -> EventReader:
-        """A reader, to be closed; Unavailable if there are too many."""
+        """A reader, which must be closed; Unavailable if there are too many."""
         with self._changed:
             if len(self.readers) >= MOST_READERS:
                 raise Unavailable(f'{MOST_READERS} read events already, and there is no room for more.')
@@ -223,11 +224,11 @@ class Events:
         return [event for event in self._after(place) if wanted(event)]
 
     def _place(self, since: int) -> int:
-        """Whoever knows numbers that were never given has them from another cloud, and has seen nothing of this one."""
+        """A number that was never given is from another cloud, so its reader has seen nothing of this one."""
         return since if since <= self.last else 0
 
     def _after(self, number: int) -> list[CloudEvent]:
-        """Those that are kept with a higher number."""
+        """The events with a higher number that are still kept."""
         count = max(0, self.last - number)
         return [*islice(reversed(self._kept), count)][::-1]
 
@@ -235,7 +236,7 @@ class Events:
         return len(self.entries())
 
     def __repr__(self) -> str:
-        """What happened last, a line each."""
+        """The last events, one a line."""
         events = self.entries()
         left_out = [f'... {len(events) - SHOWN} more'] if len(events) > SHOWN else []
         return '\n'.join([f'{len(events)} events:', *left_out, *map(str, events[-SHOWN:])])

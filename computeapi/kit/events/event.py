@@ -1,4 +1,4 @@
-"""One event, and which of them somebody wants."""
+"""An event, and the selection of events."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,19 +15,19 @@ NOUNS = (*(watched.noun for watched in WATCHED), CLOUD)
 TYPES = (*(f'{watched.noun}.{what}' for watched in WATCHED for what in (CREATED, CHANGED, DELETED)), RESET, RESTORED)
 KNOWN = f'{", ".join(NOUNS[:-1])}, each with .{CREATED}, .{CHANGED} and .{DELETED}, {RESET} and {RESTORED}'
 FACTS = frozenset({'status', *(name for watched in WATCHED for name in watched.names)})
-"""What may be in `before` and `after`."""
+"""The names that may be in `before` and `after`."""
 
 State = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class CloudEvent:
-    """Something in the cloud is otherwise than it was: one thing in one transaction.
+    """A change of one resource in one transaction.
 
-    id: they are numbered as they are committed.  time: by the cloud's clock, naive UTC.  type: one of TYPES.
-    resource_id, name, project_id: of the thing.  server_id: of the server that it is, or belongs to.
-    before, after: what is not as it was; all that there is to tell of a thing that is created (before is None) or
-    deleted (after is None). Of servers also the `status` that follows from their vm_state and task_state.
+    id: a number in the order of the commits.  time: of the cloud's clock, naive UTC.  type: one of TYPES.
+    resource_id, name, project_id: of the resource.  server_id: of the server that it is, or belongs to.
+    before, after: the values that differ; all values of a resource that is created (before is None) or deleted (after
+    is None). Those of servers include the `status` that follows from their vm_state and task_state.
     """
 
     id: int
@@ -52,15 +52,15 @@ class CloudEvent:
 
     @property
     def noun(self) -> str:
-        """What kind of thing it is: server, volume, ..."""
+        """The kind of resource: server, volume, ..."""
         return self.type.partition('.')[0]
 
     def document(self) -> dict[str, Any]:
-        """For readers of JSON."""
+        """The event as JSON."""
         return {name: getattr(self, name) for name in self.__slots__} | {'time': f'{self.time.isoformat()}Z'}
 
     def __str__(self) -> str:
-        """A line for people: '12 server.changed web: task_state=spawning'"""
+        """One line of text: '12 server.changed web: task_state=spawning'"""
         facts = ', '.join(f'{name}={value}' for name, value in (self.after or {}).items())
         return f'{self.id} {self.type} {self.name or self.resource_id or ""}: {facts}'
 
@@ -72,14 +72,13 @@ def _told(noun: str, state: State | None) -> State | None:
 
 
 class Wanted:
-    """Which events somebody wants: those that pass all tests that are given. Invalid for a test that none can pass.
+    """A selection of events: those that pass all given tests. Raises Invalid for a test that no event can pass.
 
-    type: `server.changed`, or `server` for all that is told of servers; several with commas between, or a list.
-    project: the id of whose it is.  resource: the id or the name.  server: the id or the name of a server, of which
-    also what belongs to it is told if it is the id.  facts: what became of it, such as status='ACTIVE' or
-    host='compute2'.
+    type: `server.changed`, or `server` for all types of servers; several separated by commas, or a list.
+    project: the ID of the project.  resource: an ID or a name.  server: the ID or the name of a server; an ID also
+    selects what belongs to the server.  facts: new values, such as status='ACTIVE' or host='compute2'.
 
-    That the cloud is another one is told to everybody who has not asked for types of event.
+    Resets and restores are selected, too, unless other types or new values are given.
     """
 
     def __init__(
@@ -114,6 +113,6 @@ class Wanted:
         return event.server_id == self.server or (event.noun == SERVER and event.name == self.server)
 
     def document(self) -> dict[str, Any]:
-        """For readers of JSON: the tests, those that are not made as None."""
+        """The tests as JSON; None for those that are not given."""
         tests = {'project': self.project, 'resource': self.resource, 'server': self.server}
         return {'types': sorted(self.types), **tests}

@@ -1,4 +1,4 @@
-"""Events on their way to clients over HTTP: server-sent events, lines of JSON, or a list that is waited for."""
+"""Events for clients over HTTP: server-sent events, lines of JSON, or a list that can be waited for."""
 
 import time
 from abc import abstractmethod
@@ -13,30 +13,31 @@ from computeapi.kit.variables import LINES
 from computeapi.serve.http.feed import RousedFeed
 
 BEAT_SECONDS = 15.0
-"""How often a client hears something, so that it knows, and both sides find out, whether the other one is there."""
+"""How often a client gets a sign of life, so that both sides notice a broken connection."""
 AT_ONCE = 100
-"""Events that are written at a time."""
+"""How many events are written at a time."""
 RETRY_MILLISECONDS = 1000
 OVER = 'The cloud is shutting down, or the client left.'
 
 
 class Form(Protocol):
-    """How a stream looks. opening: its first bytes.  beat: says nothing."""
+    """The format of a stream. opening: its first bytes.  beat: a sign of life without content."""
 
     media_type: str
     opening: bytes
     beat: bytes
 
     def event(self, event: CloudEvent) -> bytes:
-        """One event."""
+        """An event."""
 
     def last(self, place: int, reason: str) -> bytes:
-        """Why there are no more; who comes again and asks for those after *place* misses nothing that is left."""
+        """The end of the stream, with the reason. A client can resume after *place* without missing events that are
+        kept."""
 
 
 class ServerSentEvents:
-    """As the HTML standard has them. They have no type of their own, so that browsers give them to `onmessage`, but for
-    the last one, `end`."""
+    """The format of the HTML standard. Events have no type, so that browsers pass them to `onmessage`, except for the
+    last one, `end`."""
 
     media_type = 'text/event-stream'
     opening = b'retry: %d\n\n' % RETRY_MILLISECONDS
@@ -50,7 +51,7 @@ class ServerSentEvents:
 
 
 class EventLines:
-    """A line of JSON for each event; an empty line says nothing."""
+    """A line of JSON for each event; an empty line is a sign of life."""
 
     media_type = LINES
     opening = beat = b'\n'
@@ -64,7 +65,7 @@ class EventLines:
 
 
 class EventFeed(RousedFeed):
-    """An answer that goes on as events happen. since: the number after which they are told; Unavailable."""
+    """A response that continues as events happen. since: the number after which to begin. Raises Unavailable."""
 
     def __init__(self, events: Events, wanted: Wanted, since: int):
         super().__init__()
@@ -82,8 +83,8 @@ class EventFeed(RousedFeed):
 
 
 class EventStream(EventFeed):
-    """Events without an end. One who is so slow that events are no longer there when it could have them is told so, and
-    may come again."""
+    """Events without end. If a client is so slow that events are dropped before it gets them, the stream ends with a
+    message that says so, and the client may resume it."""
 
     seconds = BEAT_SECONDS
 
@@ -115,7 +116,7 @@ class EventStream(EventFeed):
 
 
 class AwaitedList(EventFeed):
-    """A list of events in JSON, as soon as there is one, or when so many seconds are over."""
+    """A list of events in JSON, as soon as there is one, or after `wait` seconds."""
 
     def __init__(self, events: Events, wanted: Wanted, since: int, wait: float):
         super().__init__(events, wanted, since)
@@ -136,5 +137,5 @@ class AwaitedList(EventFeed):
 
 
 def listed(events: list[CloudEvent], last: int, lost: int) -> dict[str, Any]:
-    """For readers of JSON. last: what to ask with as `since` for those that come next."""
+    """Events as JSON. last: the value of `since` for the request that follows."""
     return {'events': [event.document() for event in events], 'last': last, 'lost': lost}

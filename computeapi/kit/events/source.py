@@ -1,4 +1,4 @@
-"""How events come out of a cloud's database."""
+"""Produces events from the database of a cloud."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -11,7 +11,7 @@ from computeapi.kit.events import Events
 
 
 class WatchedTransactions:
-    """Transactions of which the events are told once `on`; before that they are what they are without."""
+    """Transactions that publish events while `on`; otherwise they are unchanged."""
 
     def __init__(self, begin: Transaction, events: Events):
         self.begin, self.events = begin, events
@@ -27,7 +27,7 @@ class WatchedTransactions:
         try:
             with self.begin(connection):
                 yield
-                # Nobody else writes until this is committed, so this is the order in which everything is.
+                # No other transaction writes until this one commits, so this is the order of the commits.
                 batch = self.events.expect(watching.taken(connection))
         except BaseException:
             if batch is not None:

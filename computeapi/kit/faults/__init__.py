@@ -1,4 +1,4 @@
-"""What is to go wrong in a cloud: rules about requests, and about the work of the hypervisor."""
+"""Fault rules of a cloud, about requests and about the work of the hypervisor."""
 
 import builtins
 import threading
@@ -23,31 +23,31 @@ Work = tuple[int, str, str, str | None]
 
 
 class Faults:
-    """The rules of a cloud, in the order in which they are looked at.
+    """The rules of a cloud, in the order in which they are applied.
 
-    clock: that of the cloud.  hasten: lets what waits look again at once.
+    clock: of the cloud.  hasten: lets waiting work be tried again at once.
     """
 
     def __init__(self, clock: Callable[[], datetime], hasten: Callable[[], None]):
         self.clock, self.hasten = clock, hasten
-        # Replaced and never changed, so that requests need no lock.
+        # Replaced and never changed in place, so that requests need no lock.
         self.about_requests: tuple[FaultRule, ...] = ()
         self.about_work: tuple[FaultRule, ...] = ()
-        # How often the cloud became another one.
+        # How often the state of the cloud was replaced.
         self.epoch = 0
         self._lock = threading.Lock()
-        # What comes again until it is done is decided once.
+        # Work is tried repeatedly until it is done, but which rules hit it is decided once.
         self._decisions: OrderedDict[Work, builtins.list[tuple[FaultRule, DriverRule]]] = OrderedDict()
 
     def add(self, **facts: Any) -> FaultRule:
-        """A new rule, which is the last; Invalid for facts that do not fit.
+        """Add a rule, after all others; Invalid for invalid facts.
 
         Which requests: operation ('POST /servers', 'os-stop'), service, path ('/v2.1/servers/*', '^/image/v[12]/'),
-        min_version, max_version, project, server (how the name begins), host, metadata.
+        min_version, max_version, project, server (a prefix of the name), host, metadata.
         Which work: hypervisor ('spawn', 'reboot', '*'), project, server, host, metadata.
         When: probability and seed, nth, count, after and lasting (seconds).
-        What becomes of requests: status with message or body and retry_after; delay and jitter (seconds);
-        cut='before', 'after' or 'within'. Of work: effect='fail' with message, 'hang', or 'slow' with delay and jitter.
+        What happens to requests: status with message or body and retry_after; delay and jitter (seconds); cut='before',
+        'after' or 'within'. To work: effect='fail' with message, 'hang', or 'slow' with delay and jitter.
         """
         with self._lock:
             if len(self.list()) >= MOST_RULES:
@@ -60,22 +60,22 @@ class Faults:
         return rule
 
     def list(self) -> builtins.list[FaultRule]:
-        """The rules that there are, with their hits, the oldest first."""
+        """All rules, with their hits, the oldest first."""
         return sorted((*self.about_requests, *self.about_work), key=lambda rule: rule.id)
 
     def get(self, rule_id: int) -> FaultRule:
-        """The rule of that number; NotFound."""
+        """The rule with this number; NotFound."""
         for rule in self.list():
             if rule.id == rule_id:
                 return rule
         raise NotFound(f'There is no rule {rule_id}.')
 
     def remove(self, rule: FaultRule) -> None:
-        """Let a rule be over, if it is not yet; what hangs because of it goes on."""
+        """Remove a rule, if it still exists; work that hangs because of it continues."""
         self._keep(lambda each: each is not rule)
 
     def clear(self) -> None:
-        """Let all be over."""
+        """Remove all rules."""
         self._keep(lambda each: False)
 
     def _keep(self, kept: Callable[[FaultRule], bool]) -> None:
@@ -90,7 +90,7 @@ class Faults:
     # ------------------------------------------------------------------ the work of the hypervisor
 
     def of_work(self, task: int, operation: str, server: Server) -> builtins.list[DriverRule]:
-        """The rules that a piece of work is hit by, until it is `done`."""
+        """The rules that hit a piece of work; they stay the same until it is `done`."""
         if not self.about_work:
             return []
         with self._lock:
@@ -107,19 +107,20 @@ class Faults:
                 yield rule, rule.driver_rule(operation)
 
     def _standing(self, made: builtins.list[tuple[FaultRule, DriverRule]]) -> Iterator[DriverRule]:
-        """Those that have not been taken away since. What hangs goes on when the time of the rule is over."""
+        """The rules that still apply: those that were not removed. Hanging work continues when the time of its rule is
+        over."""
         for rule, each in made:
             left = rule.occasions.left()
             if rule in self.about_work and not (each.effect == HANG and not left):
                 yield replace(each, look_again=min(each.look_again, left))
 
     def done(self, task: int, operation: str, server: Server) -> None:
-        """The work is over, as it is if it failed."""
+        """Note that the work ended, successfully or not."""
         with self._lock:
             self._decisions.pop((task, operation, server.uuid, server.host), None)
 
     def found_otherwise(self) -> None:
-        """All work is other work: the store is not what it was."""
+        """Forget what was decided: the state of the cloud was replaced, so all work is different."""
         with self._lock:
             self.epoch += 1
             self._decisions.clear()

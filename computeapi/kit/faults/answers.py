@@ -1,4 +1,4 @@
-"""Answers that are none of the cloud's own, or are cut short."""
+"""Responses that a rule prescribes, or that are cut short."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -21,7 +21,7 @@ from computeapi.web.filters import Environ, Headers, RequestId, WSGIApp
 from computeapi.web.request import Request
 
 MOST_KEPT = 1024 * 1024
-"""Bytes of an answer that are sent before it is cut."""
+"""How many bytes of a response are buffered, and so can be sent, before it is cut."""
 APPS: Mapping[str | None, type[ServiceApp]] = {
     'identity': KeystoneApp,
     'image': GlanceApp,
@@ -32,7 +32,7 @@ APPS: Mapping[str | None, type[ServiceApp]] = {
 
 
 def answer_of(facts: Mapping[str, Any], environ: Environ) -> WSGIApp:
-    """The answer that a rule wants: its own body, or an error in the words of the service that is asked."""
+    """The response that a rule prescribes: its own body, or an error in the format of the service."""
     status = facts['status']
     if 'body' in facts or status < 400:
         answer = _own(status, facts.get('body', ''))
@@ -50,7 +50,7 @@ def _own(status: int, body: Any) -> webob.Response:
 
 
 def refusal(environ: Environ, status: int, message: str) -> webob.Response:
-    """An error as the service has them that the request is for."""
+    """An error in the format of the service that the request is for."""
     app = APPS.get(addressed(environ['REQUEST_METHOD'], environ['PATH_INFO']).service)
     if app is None or status not in webob.util.status_reasons:
         return faults.fault(status, message)
@@ -59,7 +59,7 @@ def refusal(environ: Environ, status: int, message: str) -> webob.Response:
 
 
 def drained(app: WSGIApp, environ: Environ) -> None:
-    """Let the app do all that it would do for an answer."""
+    """Run the app and discard its response."""
     answer = app(environ, lambda *status: None)
     try:
         for _ in answer:
@@ -69,7 +69,7 @@ def drained(app: WSGIApp, environ: Environ) -> None:
 
 
 def shortened(app: WSGIApp, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """The first half of the answer, whose head promises all of it; NoAnswer for one that has no body."""
+    """Send the first half of a response, whose headers promise all of it; NoAnswer if it has no body."""
     heads: list[tuple[str, Headers]] = []
     answer = app(environ, lambda status, headers, exc_info=None: heads.append((status, headers)))
     data, complete = b'', True

@@ -1,4 +1,4 @@
-"""What rules ask about a request, each looked up when it is asked first."""
+"""What rules need to know about a request, each looked up when it is first needed."""
 
 import functools
 import io
@@ -18,12 +18,12 @@ from computeapi.versions import APIVersionRequest
 from computeapi.web.filters import SLASHES, Environ, Microversion, WSGIApp
 
 LONGEST_DOCUMENT = 1024 * 1024
-"""Bytes of a body that is looked at."""
+"""The longest body that is examined, in bytes."""
 ACTIONS = '/action'
 
 
 class RequestFacts:
-    """A request to a cloud, whose `service` looks up what the request does not say itself."""
+    """A request to a cloud. `service` looks up what the request itself does not say."""
 
     def __init__(self, environ: Environ, service: Callable[[], Service]):
         self.environ, self._service = environ, service
@@ -35,7 +35,7 @@ class RequestFacts:
 
     @functools.cached_property
     def address(self) -> Addressed:
-        """Without the action: that stands in the body."""
+        """Without the action, which is in the body."""
         return addressed(self.method, self.path)
 
     @property
@@ -44,7 +44,7 @@ class RequestFacts:
 
     @functools.cached_property
     def operation(self) -> str | None:
-        """Its name, with the action if it is one."""
+        """The name of the operation, with the action if it is one."""
         name = self.address.operation
         if name is None or not name.endswith(ACTIONS):
             return name
@@ -52,14 +52,14 @@ class RequestFacts:
 
     @functools.cached_property
     def document(self) -> Any:
-        """The JSON in the body, which stays there for the app; None if there is none that is short."""
+        """The parsed JSON of the body, which the app can still read; None if there is none, or it is too long."""
         try:
             return orjson.loads(body_of(self.environ) or b'null')
         except ValueError:
             return None
 
     def is_between(self, low: APIVersionRequest, high: APIVersionRequest) -> bool:
-        """Whether it asks compute for a microversion among these."""
+        """Whether the request is for compute, with a microversion in this range."""
         if self.service != 'compute' or self.address.root != '/v2.1':
             return False
         version = Microversion(nothing, history=offered(self._service().conf)).requested(self.environ)
@@ -67,7 +67,7 @@ class RequestFacts:
 
     @functools.cached_property
     def project(self) -> frozenset[str | None]:
-        """The id and the name of the caller's project, if the token is known."""
+        """The ID and the name of the caller's project, if the token is valid."""
         try:
             caller = self._service().authenticate(self.environ.get('HTTP_X_AUTH_TOKEN', ''))
         except Error:
@@ -75,7 +75,7 @@ class RequestFacts:
         return frozenset({caller.project_id, caller.project_name})
 
     def is_about(self, condition: ServerCondition) -> bool:
-        """Whether it names such a server, or is to make one; whosever it is."""
+        """Whether the request names or creates such a server, whichever project the server belongs to."""
         if self.service != 'compute':
             return False
         if self.address.operation == 'POST /servers':
@@ -90,13 +90,13 @@ class RequestFacts:
 
     @property
     def server_id(self) -> str | None:
-        """The id that stands in the path where servers have theirs."""
+        """The server ID in the path, if there is one."""
         _, first, second, *_ = [*self.address.path.split('/'), '', '']
         return second if first == 'servers' and self.service == 'compute' else None
 
 
 def body_of(environ: Environ) -> bytes:
-    """The body of a request, which stays there for the app; nothing if it is long."""
+    """The body of a request, which the app can still read; empty if it is too long."""
     stream, length = environ.get('wsgi.input'), environ.get('CONTENT_LENGTH') or '0'
     if isinstance(stream, io.BytesIO):
         return stream.getvalue()

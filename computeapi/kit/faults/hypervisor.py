@@ -1,4 +1,4 @@
-"""A driver around the driver: what it is told to do is slow, hangs, fails, lasts or reaches nobody, as the kit says."""
+"""A driver around the driver, whose work is slow, hangs, fails, lasts, or does not reach a host, as the kit says."""
 
 import functools
 import math
@@ -19,18 +19,18 @@ DESTROY, LIVE_MIGRATE = 'destroy', 'live_migrate'
 
 
 class Afflictions(Protocol):
-    """What may be in the way of a cloud's work."""
+    """What may affect the work of a cloud."""
 
     faults: Faults
     plans: Plans
     hosts: HostOutages
 
     def behaviour(self, task: int = 0) -> Behaviour:
-        """How a driver behaves at that task."""
+        """How the driver behaves for this task."""
 
 
 class FaultyHypervisor:
-    """Everything else is the driver's own."""
+    """Wraps a driver. Calls that are not affected are passed on."""
 
     def __init__(self, driver: Hypervisor, cloud: Afflictions, behaviour: Behaviour, task: int = 0, token: int = 0):
         self.driver, self.cloud, self.behaviour = driver, cloud, behaviour
@@ -46,7 +46,7 @@ class FaultyHypervisor:
         return [replace(host, on=False) if host.name in down else host for host in self.driver.hosts()]
 
     def connect(self, server: Server, protocol: str, console: Console) -> socket.socket:
-        """A host that is down does not answer; who is connected already stays so."""
+        """A host that is down accepts no connection; existing connections stay open."""
         if server.host in self.cloud.hosts.names:
             raise HypervisorError(f'Host {server.host} does not respond.')
         return self.driver.connect(server, protocol, console)
@@ -56,16 +56,16 @@ class FaultyHypervisor:
         return functools.partial(self.act, name) if name in OPERATIONS else found
 
     def act(self, operation: str, server: Server, *arguments: Any, **options: Any) -> Any:
-        """Have the driver do it when nothing is in the way."""
+        """Let the driver do it, when nothing prevents it."""
         if operation == DESTROY and self.driver.power_state(server) is None:
-            # What is not there takes no time, and does not go wrong.
+            # Destroying a machine that does not exist takes no time and does not fail.
             return self.driver.destroy(server)
         try:
             wish = arguments[-1] if operation == LIVE_MIGRATE else ''
             driver = self.driver if wish == 'cancelling' else self.ready(operation, server, waits=wish != 'forcing')
             result = getattr(driver, operation)(server, *arguments, **options)
         except NotYet:
-            # It comes again, and is the same work.
+            # It will be tried again, as the same work.
             raise
         except BaseException:
             self.cloud.faults.done(self.task, operation, server)
@@ -74,19 +74,20 @@ class FaultyHypervisor:
         return result
 
     def ready(self, operation: str, server: Server, *, waits: bool) -> Hypervisor:
-        """The driver that does it, now that nothing is in the way; NotYet, HypervisorError."""
+        """The driver to use, when nothing prevents the work; NotYet, HypervisorError."""
         self.check_host(operation, server)
         if waits:
             self.behaviour.wait(operation, server)
         self.behaviour.fail(operation, server)
         if waits and self.cloud.plans.lasts(self.task, operation, server, self.behaviour.passed):
-            # How long it takes, the plan has said.
+            # The plan has determined how long it takes.
             return self.driver.during(at_once, self.token, self.task)
         return self.driver
 
     def check_host(self, operation: str, server: Server) -> None:
-        """What a host is told that is down waits until it is back; what is to go from it is as good as gone, and
-        nothing else is done with that."""
+        """Make work on a host that is down wait until the host is back (NotYet). Destroying is allowed, because what is
+        on the host is as good as gone. Anything else fails (HypervisorError) if the server is being deleted, or if the
+        caller cannot wait."""
         if server.host not in self.cloud.hosts.names or operation == DESTROY:
             return
         going = server.task_state == TaskState.DELETING

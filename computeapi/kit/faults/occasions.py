@@ -1,4 +1,4 @@
-"""Which of many calls something is for: by chance, by number, by time."""
+"""Selects some of many calls: by chance, by number, by time."""
 
 import math
 import random
@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 
 
 class Occasions:
-    """Of the calls that it is told of, those that are hit; from any thread.
+    """Decides for each call whether it is hit; thread-safe.
 
-    probability: of each hit, from *seed*, so that the same calls are hit the next time.  nth: the first call that can
-    be hit.  count: the most hits; 1 where only `nth` is said.  after, lasting: in seconds, when calls begin to count,
-    and for how long they do.
+    probability: of a hit, drawn with *seed*, so that the same calls are hit the next time.  nth: the first call that
+    can be hit.  count: the maximum number of hits; 1 if only `nth` is given.  after, lasting: in seconds, when calls
+    begin to count, and for how long they do.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class Occasions:
         self._lock = threading.Lock()
 
     def take(self) -> bool:
-        """Count a call; whether it is hit."""
+        """Count a call; returns whether it is hit."""
         with self._lock:
             if not self._timely():
                 return False
@@ -47,7 +47,7 @@ class Occasions:
             return True
 
     def left(self) -> float:
-        """For how many seconds calls count yet."""
+        """For how many more seconds calls count."""
         return math.inf if self.end is None else max(0.0, (self.end - self.clock()).total_seconds())
 
     def _timely(self) -> bool:

@@ -1,4 +1,4 @@
-"""What becomes of requests to a cloud, as its rules say: a filter around the app of all its services."""
+"""Applies fault rules to requests: a filter around the app of all services."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -15,15 +15,15 @@ from computeapi.serve.http.exchange import Later, NoAnswer
 from computeapi.web.filters import Environ, WSGIApp
 
 FATE = 'computeapi.kit.fate'
-"""The rule that decides what becomes of a request, in its environment; None: it is what it would be."""
+"""The key in the environ for the rule that decides about a request; None: it is processed normally."""
 EPOCH = 'computeapi.kit.epoch'
-"""For which cloud a request is that waits: it may be reset meanwhile."""
+"""The key in the environ for the epoch in which a delayed request arrived: the cloud may be reset meanwhile."""
 
 
 class FaultyApp:
-    """An app, of which each request waits as the rules say; what else becomes of it is left to a FatedApp behind.
+    """Delays requests as the rules say. Everything else that rules do is left to a FatedApp behind it.
 
-    service: gives what requests are looked up in, when a rule has to know.
+    service: returns the service in which requests are looked up, if a rule needs that.
     """
 
     def __init__(self, app: WSGIApp, faults: Faults, service: Callable[[], Service]):
@@ -31,20 +31,20 @@ class FaultyApp:
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         if environ.get(EPOCH, self.faults.epoch) != self.faults.epoch:
-            # It waited while the cloud became another one, which it was never for.
+            # The state of the cloud was replaced while the request waited.
             raise NoAnswer()
         if FATE not in environ and self.faults.about_requests:
             rule, seconds = self._hit(environ)
             environ[FATE] = rule
             if seconds:
                 environ[EPOCH], environ[ARRIVED] = self.faults.epoch, (utcnow(), time.perf_counter())
-                # It comes here again then.
+                # The server calls the app again after this time.
                 raise Later(seconds)
         return self.app(environ, start_response)
 
     def _hit(self, environ: Environ) -> tuple[FaultRule | None, float]:
-        """The rule that says what becomes of the request, if there is one, and how long it waits before: delays of
-        several rules add up."""
+        """The rule that decides about the request, if there is one, and the delay before: delays of several rules add
+        up."""
         asked, seconds = RequestFacts(environ, self.service), 0.0
         for rule in self.faults.about_requests:
             if concerns(rule, asked) and rule.occasions.take():
@@ -55,7 +55,7 @@ class FaultyApp:
 
 
 class FatedApp:
-    """An app that does, or does not, what is asked of it, as it is decided in the environment."""
+    """Processes a request or not, as decided in its environ."""
 
     def __init__(self, app: WSGIApp):
         self.app = app
@@ -69,7 +69,7 @@ class FatedApp:
             raise NoAnswer()
         if rule.facts.get('cut') == WITHIN:
             return shortened(self.app, environ, start_response)
-        # Who keeps a journal reads along.
+        # Read the body, so that the journal records it.
         body_of(environ)
         if 'cut' in rule.facts:
             raise NoAnswer()
@@ -77,7 +77,7 @@ class FatedApp:
 
 
 def concerns(rule: FaultRule, asked: RequestFacts) -> bool:
-    """Whether the request is one of those that are meant; what costs most is asked last."""
+    """Whether the rule applies to the request; expensive checks come last."""
     facts = rule.facts
     if 'service' in facts and facts['service'] != asked.service:
         return False

@@ -1,4 +1,4 @@
-"""Rules by which things go wrong: which requests, or which work of the hypervisor, and what becomes of them."""
+"""Fault rules: which requests, or which work of the hypervisor, and what happens to them."""
 
 from __future__ import annotations
 
@@ -88,10 +88,10 @@ ONLY_OF_REQUESTS = {*WHICH, *WHAT} - {
 
 
 class FaultRule(Removable):
-    """One rule: which calls, and what becomes of them; Invalid for facts that do not fit.
+    """A rule: which calls, and what happens to them. Raises Invalid for invalid facts.
 
-    facts: as FACTS has them.  clock: by which `after` and `lasting` go.
-    remove: what takes it away.
+    facts: according to FACTS.  clock: for `after` and `lasting`.
+    remove: removes the rule.
     """
 
     _ids = itertools.count(1)
@@ -114,16 +114,16 @@ class FaultRule(Removable):
 
     @property
     def hits(self) -> int:
-        """How many calls it was for."""
+        """How many calls the rule was applied to."""
         return self.occasions.hits
 
     @property
     def about_requests(self) -> bool:
-        """Else it is about the work of the hypervisor."""
+        """Whether the rule is about requests; otherwise it is about the work of the hypervisor."""
         return 'hypervisor' not in self.facts
 
     def seconds(self) -> float:
-        """How long a call is delayed, by chance within the bounds."""
+        """The delay of a call, random within the limits."""
         jitter = self.facts.get('jitter', 0)
         return float(self.facts.get('delay', 0) + (self.occasions.random.uniform(0, jitter) if jitter else 0))
 
@@ -131,18 +131,18 @@ class FaultRule(Removable):
         return self.facts.get('hypervisor') in (operation, '*')
 
     def driver_rule(self, operation: str) -> DriverRule:
-        """What becomes of that operation of the hypervisor."""
+        """The effect on this operation of the hypervisor."""
         effect = self.facts['effect']
         message = self.facts.get('message', f'The hypervisor was told to {effect}: {operation}')
         return DriverRule(effect, operation, message, self.servers, self.seconds())
 
     def document(self) -> dict[str, Any]:
-        """For readers of JSON."""
+        """The rule as JSON."""
         return {'id': self.id, 'hits': self.hits, **self.facts}
 
 
 def _check_effect(facts: Mapping[str, Any]) -> None:
-    """Invalid for what does nothing, or cannot be what is asked for."""
+    """Raise Invalid for facts that have no effect, or that do not go together."""
     if 'hypervisor' in facts or 'effect' in facts:
         wrong = sorted(ONLY_OF_REQUESTS & facts.keys() - {'effect'})
         if wrong or 'effect' not in facts or 'hypervisor' not in facts:
@@ -164,7 +164,7 @@ def _check_effect(facts: Mapping[str, Any]) -> None:
 
 
 def _known_versions(facts: Mapping[str, Any]) -> tuple[str, str]:
-    """The names of the two; Invalid for a version that there is not."""
+    """The names of the two bounds; Invalid for a version that does not exist."""
     for name in (bounds := ('min_version', 'max_version')):
         try:
             COMPUTE.version(facts.get(name, str(COMPUTE.max)))
@@ -174,7 +174,7 @@ def _known_versions(facts: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _pattern(text: str) -> Any:
-    """What a path has to match as a whole, in linear time; Invalid."""
+    """A pattern for the complete path, which matches in linear time; Invalid."""
     if not text.startswith('^'):
         if not text.startswith(('/', '*')):
             raise Invalid(f'path: {text} matches no request; did you mean /{text} or */{text}?')
@@ -186,6 +186,6 @@ def _pattern(text: str) -> Any:
 
 
 def _words(error: re2.error) -> str:
-    """What RE2 says, which says it in bytes."""
+    """The message of RE2, which may be bytes."""
     [told, *_] = error.args or ('',)
     return told.decode(errors='replace') if isinstance(told, bytes) else str(told)

@@ -1,4 +1,4 @@
-"""Hints: which version knows what a request had in it that its own does not, or that was ignored."""
+"""Hints: which versions know the parts of a request that its own version refused or ignored."""
 
 import logging
 import threading
@@ -20,7 +20,7 @@ HINT_HEADER = 'Computeapi-Hint'
 REFUSALS = frozenset({400, 404})
 MOST_KEPT = 1000
 SEEKABLE = 'webob.is_body_seekable'
-"""The key of the environment that says that the body which the app has read can be read again."""
+"""The environ key that says that the body can be read again after the app has read it."""
 ROOTS = frozenset(mount + root for mount in SERVICES['compute'].mounts for root in SERVICES['compute'].roots)
 STANDARD, LEGACY = environ_key(STANDARD_HEADER), environ_key(LEGACY_HEADER)
 
@@ -34,9 +34,9 @@ class GivenHint(NamedTuple):
 
 
 class Hints:
-    """Says in a header, and at the first time in the log, what other versions know; the rest of an answer stays.
+    """Adds hints about other versions as headers, and logs each one once. Responses are otherwise unchanged.
 
-    on: whether it does.  usually: whether it does after a reset.
+    on: whether hints are given.  usually: the value of `on` after a reset.
     """
 
     def __init__(self, usually: bool = True) -> None:
@@ -46,18 +46,18 @@ class Hints:
 
     @property
     def given(self) -> list[GivenHint]:
-        """Those since the start or the last reset, in the order in which they were given first."""
+        """The hints since the start or the last reset, in the order in which they were first given."""
         with self._lock:
             return [GivenHint(*hint, times) for hint, times in self._given.items()]
 
     def clear(self) -> None:
-        """Forget what was said, and go on as usual."""
+        """Forget all hints, and restore the usual setting."""
         self.on = self.usually
         with self._lock:
             self._given.clear()
 
     def around(self, app: WSGIApp) -> WSGIApp:
-        """The app with hints."""
+        """Wrap the app with hints."""
 
         def answer(environ: Environ, start_response: Any) -> Iterable[bytes]:
             def start(status: str, headers: Headers, *error: Any) -> Any:
@@ -72,7 +72,7 @@ class Hints:
         return answer
 
     def _advice(self, environ: Environ, status: int) -> Advice | None:
-        """A bug in it is no answer's."""
+        """The hints for a response. An error here must not affect the response."""
         try:
             question = _question(environ, status)
             return question and advise(question)
@@ -92,7 +92,7 @@ class Hints:
 
 
 def _question(environ: Environ, status: int) -> Question | None:
-    """The request that was answered, as the app has left it; None where there can be no hint."""
+    """The request, after the app has handled it; None if there can be no hint."""
     version, legacy = environ.get(VERSION, MIN), bool(environ.get(LEGACY_V2))
     refused = status in REFUSALS
     unheard = 200 <= status < 300 and (environ.get('QUERY_STRING') or environ.get(SEEKABLE))

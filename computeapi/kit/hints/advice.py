@@ -1,4 +1,4 @@
-"""What a client that was refused, or was not listened to, may want to know of other versions."""
+"""What a client may want to know about other versions if part of its request was refused or ignored."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -11,14 +11,14 @@ from computeapi.versions import APIVersionRequest
 
 LONGEST_NAME = 100
 MOST_HINTS = 10
-"""For one request."""
+"""The limit for one request."""
 
 
 class Question(NamedTuple):
     """A request to the compute API, and how it was answered.
 
-    path: below the version, maybe with a project.  named: whether the request names its version.
-    body: read from JSON; None where there was none.
+    path: below the version, possibly with a project.  named: whether the request names its version.
+    body: parsed JSON; None if there was none.
     """
 
     method: str
@@ -32,14 +32,14 @@ class Question(NamedTuple):
 
 
 class Advice(NamedTuple):
-    """The operation that a request was for, and what there is to say about it."""
+    """The operation that a request was for, and the hints about it."""
 
     operation: str
     hints: list[str]
 
 
 def advise(question: Question) -> Advice | None:
-    """What to say to such a request; None where there is no such operation at any version."""
+    """The hints for a request; None if no version has such an operation."""
     match = TABLE.find({'REQUEST_METHOD': question.method, 'PATH_INFO': question.path})
     if match is None:
         return None
@@ -62,7 +62,7 @@ def _hints(question: Question, operation: str, action: str | None, lifetime: Lif
     for path, closed in unknown([shape.body or {}], question.body):
         when = lifetime.when(lambda each, path=path: each.knows_field(path))  # type: ignore[misc]
         ignored = not (question.refused and closed)
-        # Where nothing is said about names, those that no version knows are nobody's mistake.
+        # Where a schema does not restrict names, a name that no version knows is not a mistake.
         if (when or (ignored and closed)) and path != (action,):
             yield _told(spelled(path), when, asked, ignored)
     for name in question.query:
@@ -85,5 +85,5 @@ def _asked(question: Question) -> str:
 
 
 def _quoted(name: str) -> str:
-    """Fit for a header, whatever the client wrote."""
+    """A name from the client, made safe for a header."""
     return ascii(name if len(name) <= LONGEST_NAME else name[:LONGEST_NAME] + '...')

@@ -1,4 +1,4 @@
-"""At which versions an operation is known, and what may be said to it: from the table of operations."""
+"""Which versions have an operation, and what they accept, according to the table of operations."""
 
 import re
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from computeapi.web.routing import Endpoint
 
 
 class KnownNames(NamedTuple):
-    """What one version says of a request; ABSENT: it is not looked at."""
+    """The schemas of a request at one version; ABSENT: not validated."""
 
     body: Any
     query: Any
@@ -24,7 +24,7 @@ class KnownNames(NamedTuple):
 
     @property
     def ignores_parameters(self) -> bool:
-        """Whether those that are unknown are let pass."""
+        """Whether unknown parameters are accepted."""
         return not self.query or self.query.get('additionalProperties') is not False
 
     def knows_field(self, path: Path) -> bool:
@@ -32,7 +32,7 @@ class KnownNames(NamedTuple):
 
 
 class Lifetime:
-    """One operation through all versions."""
+    """An operation in all versions."""
 
     def __init__(self, choice: Versioned):
         self.choice = choice
@@ -43,7 +43,7 @@ class Lifetime:
         self._shapes: dict[APIVersionRequest, KnownNames | None] = {}
 
     def at(self, version: APIVersionRequest, legacy: bool = False) -> KnownNames | None:
-        """What the operation takes at a version, or on /v2; None where there is no such operation."""
+        """What the operation accepts at a version, or on /v2; None if it does not exist there."""
         if legacy:
             return self._shape(LEGACY, MIN)
         return self._shape(*[max(each for each in self.starts if each <= version)] * 2)
@@ -55,7 +55,7 @@ class Lifetime:
         return self._shapes[version]
 
     def when(self, is_known: Callable[[KnownNames], bool] = lambda shape: True) -> str:
-        """In words, the versions at which that is so: `from 2.32 to 2.36 and from 2.42 on`; empty for none."""
+        """The versions for which this is true, in words: `from 2.32 to 2.36 and from 2.42 on`; empty for none."""
         spans: list[list[APIVersionRequest]] = []
         for start, end in zip(self.starts, [*(each.previous for each in self.starts[1:]), MAX], strict=True):
             shape = self.at(start)
@@ -71,7 +71,7 @@ class Lifetime:
 def _shape(operation: Operation, version: APIVersionRequest) -> KnownNames:
     query = resolve(operation.query, version)
     if query is ABSENT and version == LEGACY:
-        # /v2 checks no parameters; those that handlers read are those of the first version.
+        # /v2 does not validate parameters; handlers read those of the first version.
         query = resolve(operation.query, MIN)
     return KnownNames(resolve(operation.body, version), query)
 
@@ -89,7 +89,7 @@ _lifetimes: dict[tuple[str, str, str | None], Lifetime] = {}
 
 
 def lifetime_of(method: str, endpoint: Endpoint, action: str | None) -> Lifetime:
-    """That of the operation which is reached there; worked out once."""
+    """The lifetime of the operation at an endpoint, computed once."""
     key = method, endpoint.path, action
     if key not in _lifetimes:
         _lifetimes[key] = Lifetime(endpoint.choices[action])

@@ -1,4 +1,4 @@
-"""Where the names in a body stand in a JSON schema of one version, and which of them do not."""
+"""Which names in a body a JSON schema of one version knows."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,8 +12,8 @@ OF_OBJECTS = frozenset({'properties', 'patternProperties', 'additionalProperties
 
 
 class UnknownField(NamedTuple):
-    """closed: whether other names than those that are known are refused there, or dropped by /v2; elsewhere nothing is
-    said about what may stand there."""
+    """closed: whether unknown names are refused there, or dropped by /v2; elsewhere, the schema does not restrict
+    names."""
 
     path: Path
     closed: bool
@@ -22,7 +22,7 @@ class UnknownField(NamedTuple):
 def unknown(schemas: Sequence[Schema], body: Any, path: Path = ()) -> Iterator[UnknownField]:
     """The fields, at any depth, that the schema does not know.
 
-    schemas: one of which the body is to be; a name that one of them knows is known.
+    schemas: alternatives for the body; a name that one of them knows is known.
     """
     if isinstance(body, dict):
         known = [each for each in _alternatives(schemas) if not OF_OBJECTS.isdisjoint(each)]
@@ -40,7 +40,7 @@ def unknown(schemas: Sequence[Schema], body: Any, path: Path = ()) -> Iterator[U
 
 
 def knows(schema: Schema, path: Path) -> bool:
-    """Whether a field may stand there."""
+    """Whether the schema knows a field with this path."""
     schemas: list[Schema] = [schema]
     for part in path:
         found = _items(schemas) if isinstance(part, int) else _property(_alternatives(schemas), part)
@@ -49,13 +49,13 @@ def knows(schema: Schema, path: Path) -> bool:
 
 
 def spelled(path: Path) -> str:
-    """As people write it, without the object that holds everything: `networks[0].tag`."""
+    """The path as people write it, without the outermost object: `networks[0].tag`."""
     first, *rest = path[1:] or path
     return str(first) + ''.join(f'[{part}]' if isinstance(part, int) else f'.{part}' for part in rest)
 
 
 def _alternatives(schemas: Iterable[Schema]) -> Iterator[Schema]:
-    """All that are meant by these."""
+    """The schemas, with all of their alternatives."""
     for schema in schemas:
         yield schema
         for keyword in ALTERNATIVES:

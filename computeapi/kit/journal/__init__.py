@@ -1,4 +1,4 @@
-"""What was asked of a cloud, and what it answered: the last requests in memory, and if that is asked all in a file."""
+"""The requests to a cloud and its responses: the last ones in memory and, if requested, all of them in a file."""
 
 import os
 import threading
@@ -19,25 +19,25 @@ from computeapi.kit.operations import SERVICES, operation_meant
 MOST_ENTRIES = 10_000
 MOST_BYTES = 64 * 2**20
 SHOWN = 20
-"""How many entries stand in the text of a journal."""
+"""How many entries the text of a journal shows."""
 TESTS = ('operation', 'service', 'method', 'path', 'status', 'user', 'project', 'since')
 
 
 class Count(int):
-    """How many requests there were; what was asked is told where a test fails with it."""
+    """A number of requests. If an assertion about it fails, pytest shows the requests."""
 
     told: str
 
 
 class Journal:
-    """The requests of all services of a cloud, the oldest first; secrets in them are masked.
+    """The requests to all services of a cloud, the oldest first; secrets are masked.
 
-    It holds so many entries and bytes; what fell out is counted. Methods that choose entries take:
+    The numbers of entries and bytes are limited; `forgotten` counts dropped entries. Methods that select entries take:
 
-    operation: as `computeapi routes` has it, e.g. 'POST /servers' or 'POST /servers/{server_id}/action os-stop'.
-    Its parameters may have any name; without an action, all of them are meant, and an action may stand alone.
-    service: compute, identity, image, network, volume or share.  method: of HTTP.  path: what the path has in it.
-    status: of the answer.  user, project: the id or the name of the caller's.
+    operation: as `computeapi routes` prints it, e.g. 'POST /servers' or 'POST /servers/{server_id}/action os-stop'. Its
+    parameters may have any name; a path without an action means all of its actions, and an action may stand alone.
+    service: compute, identity, image, network, volume or share.  method: of HTTP.  path: a part of the path.
+    status: of the response.  user, project: the ID or the name of the caller or its project.
     since: only entries with a higher number.
     """
 
@@ -55,7 +55,7 @@ class Journal:
         self._bytes = self.forgotten = 0
 
     def add(self, make: Callable[[int], Entry]) -> None:
-        """Keep the entry that is made with its number."""
+        """Add an entry, which is created with its number."""
         with self._lock:
             self._number += 1
             entry = make(self._number)
@@ -69,28 +69,27 @@ class Journal:
                 os.write(self._file, line(entry))
 
     def clear(self) -> None:
-        """Forget everything; the numbers go on."""
+        """Delete all entries; numbers continue."""
         with self._lock:
             self._begin()
 
     def write_to(self, path: Path | str) -> None:
-        """Append each entry to a file from now on, as a line of JSON; OSError."""
+        """From now on, append each entry to a file, as a line of JSON; OSError."""
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
     def close(self) -> None:
-        """Write to no file any more."""
+        """Close the file, if there is one."""
         with self._lock:
             if self._file is not None:
                 os.close(self._file)
                 self._file = None
 
-    # ------------------------------------------------------------------ what was asked
+    # ------------------------------------------------------------------ requests
 
     def entries(self, operation: str | None = None, **tests: Any) -> list[Entry]:
-        """Those that pass the tests; see the class.
+        """The entries that pass the tests; see the class.
 
-        TypeError for a test that there is not, and Invalid for an operation or a service: of what there is not, a test
-        would find none for ever.
+        Raises TypeError for an unknown test, and Invalid for an unknown operation or service, which would never match.
         """
         if unknown := set(tests).difference(TESTS):
             raise TypeError(f'There is no test {", ".join(sorted(unknown))}; there are {", ".join(TESTS)}.')
@@ -104,14 +103,14 @@ class Journal:
         return [entry for entry in entries if all(_passes(entry, name, value) for name, value in chosen.items())]
 
     def count(self, operation: str | None = None, **tests: Any) -> int:
-        """How many pass; with pytest, a comparison of it that fails shows what was asked."""
+        """The number of entries that pass. If an assertion about it fails, pytest shows the requests."""
         found = self.entries(operation, **tests)
         count = Count(len(found))
         count.told = _listed(found) if found else f'None of that kind, but\n{self}'
         return count
 
     def last(self, operation: str | None = None, **tests: Any) -> Entry:
-        """The newest that passes; computeapi.errors.NotFound if none does."""
+        """The newest entry that passes; computeapi.errors.NotFound if none does."""
         found = self.entries(operation, **tests)
         if not found:
             raise NotFound(f'No such request was made, but\n{self}')
@@ -121,30 +120,30 @@ class Journal:
         return len(self._entries)
 
     def __repr__(self) -> str:
-        """What was asked last, a line each."""
+        """The last requests, one a line."""
         return _listed(self.entries())
 
-    # ------------------------------------------------------------------ what follows from it
+    # ------------------------------------------------------------------ evaluation
 
     def coverage(self, service: str = 'compute') -> Coverage:
-        """Which of a service's operations were used since the journal was cleared, also by what fell out of it;
-        computeapi.errors.NotFound for a service that there is not."""
+        """Which operations of a service were used since the journal was cleared, also by requests that were dropped
+        from it; computeapi.errors.NotFound for an unknown service."""
         with self._lock:
             return Coverage(service, dict(self._uses))
 
     def findings(self, repeats: int = 3) -> list[RequestFinding]:
-        """Requests that a better client would not make: computeapi.kit.journal.findings.
+        """Requests that a better client would not make: see computeapi.kit.journal.findings.
 
-        repeats: how often the same may be asked without anything having changed.
+        repeats: how often the same request may be made while nothing changes.
         """
         return find(self.entries(), repeats)
 
     def har(self, entries: Iterable[Entry] | None = None) -> dict[str, Any]:
-        """These entries, or all, as an HTTP Archive 1.2, which browsers' tools show."""
+        """These entries, or all, as an HTTP Archive 1.2, which browser tools can open."""
         return har.archive(self.entries() if entries is None else entries)
 
     def save(self, path: Path | str) -> None:
-        """Write all entries to a file: an HTTP Archive if its name ends in .har, else lines of JSON."""
+        """Write all entries to a file: an HTTP Archive if its name ends in .har, otherwise lines of JSON."""
         is_archive = str(path).endswith('.har')
         data = orjson.dumps(self.har(), option=orjson.OPT_INDENT_2) if is_archive else self.lines()
         Path(path).write_bytes(data)

@@ -11,7 +11,7 @@ from computeapi.web.contract import Operation
 
 
 class Use(NamedTuple):
-    """What counts as the same use."""
+    """Requests that are equal in these respects are counted together."""
 
     service: str | None
     operation: str | None
@@ -24,10 +24,10 @@ class Use(NamedTuple):
 
 
 class CoveredOperation(NamedTuple):
-    """One operation and its uses.
+    """An operation and its uses.
 
-    steps: how many versions change it, its first included.  steps_used: in how many of the ranges between these
-    it was used.
+    steps: how many versions changed it, including its first.  steps_used: in how many of the ranges between these
+    versions it was used.
     """
 
     operation: str
@@ -39,7 +39,7 @@ class CoveredOperation(NamedTuple):
 
 
 class Coverage:
-    """The operations of a service, by resource, with what was used of them."""
+    """The operations of a service, by resource, and how they were used."""
 
     def __init__(self, service: str, uses: Mapping[Use, int]):
         if service not in SERVICES:
@@ -60,7 +60,7 @@ class Coverage:
         return [each for listed in self.resources.values() for each in listed]
 
     def document(self) -> dict[str, Any]:
-        """For readers of JSON: operations that were not used are those with no requests."""
+        """The coverage as JSON; unused operations are those with no requests."""
         return {
             'service': self.service,
             **_summary(self.operations),
@@ -71,7 +71,7 @@ class Coverage:
         }
 
     def __str__(self) -> str:
-        """For people: a line for each resource and each operation that was used."""
+        """Text with a line for each resource and each operation that was used."""
         summary = _summary(self.operations)
         lines = [
             f'{self.service}: {summary["used"]} of {summary["of"]} operations were used,'

@@ -1,4 +1,4 @@
-"""What is kept of a request and its answer."""
+"""What the journal keeps of a request and its response."""
 
 import functools
 import re
@@ -12,15 +12,15 @@ import orjson
 from computeapi.web.filters import STANDARD_HEADER
 
 OVERHEAD = 1000
-"""Bytes that an entry takes beside its texts, roughly."""
+"""The approximate size of an entry besides its texts, in bytes."""
 ANY_VERSION = re.compile(r'(?:^|[ ,])(\d+\.\d+|latest)\s*$')
 
 
 @dataclass(frozen=True)
 class RecordedMessage:
-    """A request or an answer, without its secrets.
+    """A request or a response, without its secrets.
 
-    data: the body, which is JSON, or nothing: of a body that is none, or too long, only the length is kept.
+    data: the body, which is JSON, or empty: of other or too long bodies, only the length is kept.
     length: of the body in bytes, as far as it was read or sent.
     """
 
@@ -30,7 +30,7 @@ class RecordedMessage:
 
     @functools.cached_property
     def body(self) -> Any:
-        """What was read from JSON; None where nothing was kept."""
+        """The parsed JSON; None if the body was not kept."""
         return orjson.loads(self.data) if self.data else None
 
     @property
@@ -38,23 +38,23 @@ class RecordedMessage:
         return len(self.data) + sum(len(name) + len(value) for name, value in self.headers.items())
 
     def header(self, name: str) -> str | None:
-        """The value of a header, in whatever case it was sent."""
+        """The value of a header; its case does not matter."""
         return next((value for each, value in self.headers.items() if each.lower() == name.lower()), None)
 
     def document(self) -> dict[str, Any]:
-        """What a reader of JSON gets."""
+        """The message as JSON."""
         return {'headers': dict(self.headers), 'body': self.body, 'length': self.length}
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One request and what came of it.
+    """A request and its response.
 
-    number: from 1 on, in the order in which answers were given.  time: when it came, in UTC.  duration: in seconds.
-    service, operation: as computeapi.kit.operations tells them.  path: all of it, as the client sent it.
-    microversion_asked, microversion_used: what the headers of the request and of the answer say.
-    user, project: the ids of the caller, if one was found; user_name, project_name: what these are called.
-    status: None where no answer was given, and then `error` says what kind of error there was instead.
+    number: from 1 on, in the order of the responses.  time: when the request arrived, in UTC.  duration: in seconds.
+    service, operation: see computeapi.kit.operations.  path: complete, as the client sent it.
+    microversion_asked, microversion_used: from the headers of the request and of the response.
+    user, project: the IDs of the caller, if it was authenticated; user_name, project_name: their names.
+    status: None if there was no response; then `error` is the kind of error.
     """
 
     number: int
@@ -78,7 +78,7 @@ class Entry:
 
     @property
     def size(self) -> int:
-        """How many bytes it takes, roughly."""
+        """The approximate size in bytes."""
         return OVERHEAD + len(self.path) + len(self.query) + self.request.size + self.response.size
 
     @property
@@ -86,7 +86,7 @@ class Entry:
         return f'{self.path}?{self.query}' if self.query else self.path
 
     def document(self) -> dict[str, Any]:
-        """What a reader of JSON gets: a line of a journal's file."""
+        """The entry as JSON, as in a journal file."""
         facts = {name: getattr(self, name) for name in self.__dataclass_fields__}
         messages = {'request': self.request.document(), 'response': self.response.document()}
         return facts | {'time': f'{self.time.isoformat(timespec="microseconds")}Z'} | messages
@@ -99,7 +99,7 @@ class Entry:
 
 
 def microversion_of(message: RecordedMessage) -> str | None:
-    """The version that the headers of a request or an answer name."""
+    """The version that the headers of a request or a response name."""
     legacy = r'X-OpenStack-.*API-Version'
     named = message.header(STANDARD_HEADER) or next(
         (value for name, value in message.headers.items() if re.fullmatch(legacy, name, re.IGNORECASE)), ''

@@ -1,4 +1,4 @@
-"""What a better client would not ask: the same again and again, and one by one what a list tells at once."""
+"""Requests that a better client would not make: repetitions, polling, and one request for each member of a list."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -8,17 +8,17 @@ from computeapi.kit.journal.entry import Entry
 READS = frozenset({'GET', 'HEAD'})
 LOGIN = 'POST /auth/tokens'
 MEMBERS = 3
-"""How many members of a list one has to ask for one by one."""
+"""A list is reported if at least this many of its members were requested one by one."""
 SECONDS = 1.0
-"""Between two looks at what is under way."""
+"""Polls are reported if the average interval is shorter than this."""
 LOOKS = 3
-"""After how many of them in shorter order it is pointed out."""
+"""How many requests are not reported as polling, however short the interval."""
 MOST = 100
-"""Findings in one report."""
+"""The limit of findings in one report."""
 
 
 class RequestFinding(NamedTuple):
-    """Requests that one could do without.
+    """Requests that are unnecessary.
 
     kind: `repeated`, `polling` or `n_plus_1`.  entries: their numbers in the journal.
     """
@@ -29,19 +29,19 @@ class RequestFinding(NamedTuple):
 
 
 def find(entries: Iterable[Entry], repeats: int) -> list[RequestFinding]:
-    """What there is to be said of these requests, in the order of the first of each; at most so many as MOST."""
+    """The findings about these requests, ordered by the first request of each; at most MOST."""
     listed = list(entries)
     found = [*_repetitions(listed, repeats), *_members(listed)]
     return sorted(found, key=lambda finding: finding.entries[0])[:MOST]
 
 
 def is_read(entry: Entry) -> bool:
-    """Whether it changed nothing. A new token changes nothing, either."""
+    """Whether the request changed nothing. A new token does not count as a change."""
     return entry.method in READS or entry.operation == LOGIN
 
 
 def sameness(entry: Entry) -> tuple[Any, ...]:
-    """What two requests have in common if one of them would do."""
+    """Requests that are equal in this are repetitions."""
     return (
         entry.method,
         entry.path,
@@ -54,7 +54,7 @@ def sameness(entry: Entry) -> tuple[Any, ...]:
 
 
 def _repetitions(entries: list[Entry], repeats: int) -> Iterator[RequestFinding]:
-    """Of requests between which nobody wrote."""
+    """Repeated requests without a write in between."""
     runs: dict[tuple[Any, ...], list[Entry]] = {}
     for entry in entries:
         if is_read(entry):
@@ -78,13 +78,13 @@ def _judged(runs: Iterable[list[Entry]], repeats: int) -> Iterator[RequestFindin
 
 
 def _pause(run: list[Entry]) -> float:
-    """Seconds from one to the next, on the average."""
+    """The average interval in seconds."""
     return (run[-1].time - run[0].time).total_seconds() / (len(run) - 1)
 
 
 def _members(entries: list[Entry]) -> Iterator[RequestFinding]:
-    """Of lists of which so many members were then asked for one by one."""
-    # By the id of a member: the list that told it last, with the operations by which its members were asked for.
+    """Lists of which several members were then requested one by one."""
+    # By user and member ID: the list that contained it last. By list and operation: the members that were requested.
     told: dict[tuple[str | None, str], Entry] = {}
     asked: dict[tuple[int, str], dict[str, int]] = {}
     lists: dict[int, Entry] = {}
@@ -109,6 +109,6 @@ def _members(entries: list[Entry]) -> Iterator[RequestFinding]:
 
 
 def members_of(body: Any) -> list[str]:
-    """The ids of those that a list tells; none if it is no list."""
+    """The IDs of the members of a list; empty if the body is not a list."""
     found = next((value for value in body.values() if isinstance(value, list)), []) if isinstance(body, dict) else []
     return [each['id'] for each in found if isinstance(each, dict) and isinstance(each.get('id'), str)]

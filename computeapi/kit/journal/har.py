@@ -1,4 +1,4 @@
-"""HTTP Archive 1.2: http://www.softwareishard.com/blog/har-12-spec/. Names that begin with _ are our own."""
+"""HTTP Archive 1.2: http://www.softwareishard.com/blog/har-12-spec/. Names that begin with _ are extensions."""
 
 from collections.abc import Iterable
 from http import HTTPStatus
@@ -9,7 +9,7 @@ from computeapi import __version__
 from computeapi.kit.journal.entry import Entry, RecordedMessage
 
 UNKNOWN = -1
-"""What the format has for what nobody knows, and for what there was not."""
+"""The value of the format for unknown or missing numbers."""
 FACTS = (
     *('number', 'service', 'operation', 'microversion_asked', 'microversion_used'),
     *('user', 'project', 'user_name', 'project_name', 'error'),
@@ -17,7 +17,7 @@ FACTS = (
 
 
 def archive(entries: Iterable[Entry]) -> dict[str, Any]:
-    """The document. Bodies of which nothing was kept have a comment instead of a text."""
+    """The archive. Bodies that were not kept have a comment instead of a text."""
     creator = {'name': 'computeapi', 'version': __version__}
     return {'log': {'version': '1.2', 'creator': creator, 'entries': [_entry(each) for each in entries]}}
 
@@ -61,7 +61,7 @@ def _response(entry: Entry) -> dict[str, Any]:
 
 
 def _message(message: RecordedMessage) -> dict[str, Any]:
-    """What a request and an answer have in common."""
+    """What requests and responses have in common."""
     return {
         'httpVersion': 'HTTP/1.1',
         'cookies': [],

@@ -1,4 +1,4 @@
-"""What must not be kept of a request: passwords, tokens, keys, and what users give to their guests."""
+"""Masks what must not be kept of a request: passwords, tokens, keys, and the data that users give to their guests."""
 
 import functools
 import re
@@ -10,29 +10,29 @@ import orjson
 
 MASK = '***'
 HEADER = re.compile('token|authorization|cookie|secret|passw|signature|api-key|referer', re.IGNORECASE)
-"""In the name of a header whose value is a secret."""
+"""Matches the name of a header whose value is a secret."""
 KEY = re.compile(
     r'passw|passphrase|passcode|pass$|secret|token|private_?key|user_?data|auth_?key|api_?key|access_?key|random_seed'
     r'|internal_access_path|^contents$|^blob$|^signature$',
     re.IGNORECASE,
 )
-"""In the name of a field or a parameter whose value is a secret."""
+"""Matches the name of a field or a parameter whose value is a secret."""
 HARMLESS = frozenset({'password_expires_at', 'adminpass_expires_at', 'enable_instance_password'})
 CONSOLES = frozenset({'console', 'remote_console'})
 AFTER_TOKENS = re.compile(r'(?<=tokens/)[^/]+', re.IGNORECASE)
-"""In a path: a token, wherever one is asked about."""
+"""Matches a token in a path."""
 SHORTEST = 4
-"""Characters of a secret from which on it is looked for wherever it may be repeated."""
+"""The minimum length of secrets that are also masked where they are repeated."""
 
 
 class Masking:
-    """Masks one request and its answer. What turned out to be a secret in one part is masked in the parts after it."""
+    """Masks one request and its response. Secrets that are found in one part are also masked in the parts after it."""
 
     def __init__(self) -> None:
         self._secrets: set[str] = set()
 
     def headers(self, headers: Iterable[tuple[str, str]]) -> dict[str, str]:
-        """By name; of a header that stands there several times the values are joined by commas."""
+        """Headers by name; the values of a repeated header are joined by commas."""
         kept: dict[str, str] = {}
         for name, value in headers:
             shown = self._hidden(value) if HEADER.search(name) else self._cleared(value)
@@ -51,18 +51,18 @@ class Masking:
             return text
         pairs = parse_qsl(text, keep_blank_values=True, errors='replace')
         shown = [(name, self._hidden(value) if is_secret(name) else self._cleared(value)) for name, value in pairs]
-        # What holds no secret stays as it came.
+        # A query string without secrets is unchanged.
         return text if shown == pairs else urlencode(shown, quote_via=quote, safe='*')
 
     def document(self, data: bytes) -> bytes:
-        """A JSON document; nothing of one that cannot be read."""
+        """A JSON document; empty if it cannot be parsed."""
         try:
             value = orjson.loads(data)
         except ValueError:
             return b''
         masked = self._masked(value)
         text = orjson.dumps(masked)
-        # Most documents repeat none of the secrets, which may also stand before the field that holds them.
+        # Most documents repeat no secret. A repetition may precede the field that contains the secret.
         repeats = any(orjson.dumps(secret)[1:-1] in text for secret in self._secrets)
         return orjson.dumps(self._all_cleared(masked)) if repeats else text
 
@@ -80,14 +80,14 @@ class Masking:
         return self._hidden(value) if hidden and value is not None and value != '' else value
 
     def _hidden(self, value: Any) -> str:
-        """The mask, in the place of this value."""
+        """Replace a secret value by the mask, and remember the secret."""
         if not isinstance(value, bool) and len(str(value)) >= SHORTEST:
             self._secrets.update(_forms(str(value)))
             self._secrets.discard(MASK)
         return MASK
 
     def _cleared(self, text: str) -> str:
-        """What is said of a secret beside it, as a message about a field that does not fit does."""
+        """Mask known secrets in other text, such as a message about an invalid field."""
         for secret in sorted(self._secrets, key=len, reverse=True):
             text = text.replace(secret, MASK)
         return text
@@ -102,7 +102,7 @@ class Masking:
 
 @functools.lru_cache(maxsize=4096)
 def is_secret(name: str) -> bool:
-    """Whether what goes by this name is a secret."""
+    """Whether a value with this name is a secret."""
     return name not in HARMLESS and KEY.search(name) is not None
 
 
@@ -110,7 +110,7 @@ def _hides(key: str, value: Any, parent: str) -> bool:
     """Whether everything in this field is a secret."""
     if (key == 'url' and parent in CONSOLES) or (key == 'id' and parent == 'token'):
         return True
-    # How somebody logs in, and what a token is good for, is none.
+    # The object that describes a login method or a token is not itself a secret.
     structured = isinstance(value, dict) and (key == 'token' or (key == 'password' and 'user' in value))
     return is_secret(key) and not structured
 
@@ -121,7 +121,7 @@ def _ends_in_secret(name: Any) -> bool:
 
 
 def _forms(text: str) -> Iterator[str]:
-    """As what a text may stand in another one."""
+    """The forms in which a text may appear inside another one."""
     yield text
     yield repr(text)[1:-1]
     yield orjson.dumps(text).decode()[1:-1]

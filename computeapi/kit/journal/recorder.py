@@ -1,4 +1,4 @@
-"""What writes the journal: it stands before the cloud, and reads along."""
+"""Writes the journal: a filter in front of the cloud that copies requests and responses."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -16,12 +16,12 @@ from computeapi.web.filters import Environ, Headers, WSGIApp
 from computeapi.web.request import CONTEXT
 
 LONGEST_BODY = 256 * 1024
-"""Bytes of a body that are kept."""
+"""The longest body that is kept, in bytes."""
 BINARY = 'octet-stream'
 
 
 class BodyCopy:
-    """What went by of a body, as far as it is looked at. Of an image only its length is told."""
+    """A copy of a body while it passes. Of an image, or if it is too long, only the length is kept."""
 
     def __init__(self, media_type: str):
         self.is_image = BINARY in media_type
@@ -37,7 +37,7 @@ class BodyCopy:
 
 
 class ReadAlong:
-    """The input of a request, as WSGI has it, of which a copy is made while the app reads."""
+    """The WSGI input of a request, which is copied while the app reads it."""
 
     def __init__(self, source: Any, copy: BodyCopy):
         self.source, self.copy = source, copy
@@ -60,7 +60,7 @@ class ReadAlong:
 
 
 class Recorder:
-    """An app that writes down what is asked of another one, and what that answers."""
+    """An app that records the requests to another one, and its responses."""
 
     def __init__(self, app: WSGIApp, journal: Journal):
         self.app, self.journal = app, journal
@@ -83,13 +83,13 @@ class Recorder:
 
 
 class Recording:
-    """One request that is under way."""
+    """A request that is in progress."""
 
     def __init__(self, environ: Environ, start_response: Callable[..., Any], journal: Journal):
         self.environ, self.start_response, self.journal = environ, start_response, journal
         arrived: tuple[datetime, float] = environ.get(ARRIVED) or (utcnow(), time.perf_counter())
         self.time, self.begun = arrived
-        # What is below changes the environment.
+        # The app changes the environ, so copy these before.
         self.method = str(environ['REQUEST_METHOD'])
         self.path = _text(environ.get('SCRIPT_NAME', '') + environ.get('PATH_INFO', ''))
         self.query = _text(environ.get('QUERY_STRING', ''))
@@ -111,7 +111,7 @@ class Recording:
         self.answer.add(piece)
 
     def end(self, error: BaseException | None = None) -> None:
-        """Everything was said."""
+        """Add the entry: the response is complete, or failed."""
         if not self.ended:
             self.ended = True
             self.journal.add(lambda number: self.entry(number, error))
@@ -121,7 +121,7 @@ class Recording:
         request = _message(masking, self.headers, self.request)
         path, query = masking.path(self.path), masking.query(self.query)
         if self.request.length and not request.data and not self.request.is_image and (self.status or 500) >= 400:
-            # An error may repeat what it is about, and which part of that is a secret is not known.
+            # The error may repeat parts of the body, and it is not known which of them are secrets.
             self.answer.data = None
         response = _message(masking, self.answer_headers, self.answer)
         target = addressed(self.method, self.path, request.body)
@@ -149,7 +149,7 @@ class Recording:
 
 
 class Passing:
-    """An answer on its way to the client, in pieces."""
+    """A response that is sent in pieces."""
 
     def __init__(self, answer: Iterable[bytes], recording: Recording):
         self.answer, self.recording = answer, recording
@@ -173,13 +173,13 @@ class Passing:
 
 
 def _message(masking: Masking, headers: Iterable[tuple[str, str]], copy: BodyCopy) -> RecordedMessage:
-    # A token that a header gives, the body may repeat.
+    # The headers come first: the body may repeat a token that is in them.
     kept = masking.headers(headers)
     return RecordedMessage(kept, masking.document(bytes(copy.data)) if copy.data else b'', copy.length)
 
 
 def _headers(environ: Environ) -> Iterator[tuple[str, str]]:
-    """Those of the request, by the names that HTTP has for them."""
+    """The headers of the request, by their HTTP names."""
     for key, value in environ.items():
         if key.startswith('HTTP_'):
             yield key[5:].replace('_', '-').title(), _text(value)
@@ -188,5 +188,5 @@ def _headers(environ: Environ) -> Iterator[tuple[str, str]]:
 
 
 def _text(value: str) -> str:
-    """What WSGI has as Latin-1, as what it is."""
+    """Decode text that WSGI passes as Latin-1."""
     return value.encode('latin-1', errors='replace').decode(errors='replace')

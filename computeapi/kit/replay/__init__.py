@@ -1,1 +1,1 @@
-"""`computeapi replay`: what was asked of one cloud is asked of another one, or of two, and answers are compared."""
+"""`computeapi replay`: sends recorded requests to one or two other clouds, and compares the responses."""

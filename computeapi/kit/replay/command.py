@@ -11,7 +11,7 @@ from computeapi.kit.replay.target import target_of
 
 
 def add(command: argparse.ArgumentParser) -> None:
-    """Its arguments."""
+    """Add the arguments of the command."""
     command.add_argument('journal', metavar='JOURNAL', help='a journal as lines of JSON, or an HTTP Archive (.har)')
     command.add_argument(
         '--to',
@@ -40,7 +40,7 @@ def add(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what becomes of each request; 1 if some answer differs. Invalid, OSError, CloudUnreachable."""
+    """Print the result of each request; returns 1 if a response differs. Raises Invalid, OSError, CloudUnreachable."""
     recording = read(options.journal)
     with ExitStack() as stack:
         first = stack.enter_context(_player(options, options.to))

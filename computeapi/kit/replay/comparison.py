@@ -1,4 +1,4 @@
-"""What two clouds say to the same requests, side by side."""
+"""Compares what two clouds answer to the same requests."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,13 +10,13 @@ from computeapi.kit.replay.shapes import differences
 from computeapi.kit.replay.target import Answer
 
 UNSTABLE = re.compile('date|server|connection|keep-alive|via|set-cookie|age|(content|transfer)-(length|encoding)')
-"""Headers that say how an answer came, and not what it is."""
+"""Headers that are about the transport of a response, not its content."""
 
 
 class PlayedRequest(NamedTuple):
-    """What became of one recorded request.
+    """The result of one recorded request.
 
-    status: of the answer that is compared; None if it was not played, and then `skipped` says why.
+    status: of the response that is compared; None if the request was not played, and then `skipped` is the reason.
     differences: in words, such as 'server.tags: missing'.
     """
 
@@ -36,9 +36,9 @@ class PlayedRequest(NamedTuple):
 def replay(
     recording: Iterable[Recorded], player: ReplayPlayer, other: ReplayPlayer | None = None, *, headers: bool = False
 ) -> Iterator[PlayedRequest]:
-    """Play it to one cloud, and compare its answers with what was recorded, or with those of another one.
+    """Play a recording to one cloud, and compare its responses with the recorded ones, or with those of another cloud.
 
-    headers: whether to compare their names, too.
+    headers: whether to compare the names of headers, too.
     """
     for step in without_polls(recording):
         skipped = reason_to_skip(step)
@@ -57,7 +57,7 @@ def replay(
 
 
 def reason_to_skip(step: Recorded) -> str | None:
-    """Why a request cannot be played, or need not be."""
+    """Why a request cannot or need not be played."""
     if step.service == 'identity' and step.path == '/auth/tokens':
         return 'the replay logs in itself'
     if step.service is None or not step.root or (step.path == '/' and step.service != 'compute'):
@@ -73,7 +73,7 @@ def reason_to_skip(step: Recorded) -> str | None:
 
 
 def compared(expected: Answer, given: Answer, *, headers: bool) -> Iterator[str]:
-    """What differs, in words."""
+    """The differences, in words."""
     if given.status is None:
         yield f'no response: {given.body}'
         return
@@ -83,7 +83,7 @@ def compared(expected: Answer, given: Answer, *, headers: bool) -> Iterator[str]
     wanted, found = states(expected.body), states(given.body)
     if wanted != found and not is_passing(expected.body):
         yield f'state: {", ".join(found) or "none"} instead of {", ".join(wanted) or "none"}'
-    # Of a body that was too long, nothing was kept.
+    # A body that was too long was not kept.
     if expected.body is not None or given.body is None:
         yield from differences(expected.body, given.body)
     if headers:
@@ -91,7 +91,7 @@ def compared(expected: Answer, given: Answer, *, headers: bool) -> Iterator[str]
 
 
 def _reason(answer: Answer) -> str:
-    """What a fault says."""
+    """The message of a fault."""
     for fault in answer.body.values() if isinstance(answer.body, dict) else ():
         if isinstance(fault, dict) and isinstance(fault.get('message'), str):
             return f' ({fault["message"]})'

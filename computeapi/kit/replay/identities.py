@@ -1,4 +1,4 @@
-"""Which id of the cloud under test stands for which of the one that was recorded."""
+"""Maps IDs of the recorded cloud to IDs of the cloud under test."""
 
 import re
 from collections.abc import Iterator
@@ -10,9 +10,10 @@ NUMBER = re.compile(r'\d+', re.ASCII)
 
 
 class Identities:
-    """Learns from answers to the same request, side by side, and translates what is asked next.
+    """Learns IDs by comparing responses to the same request, and translates the requests that follow.
 
-    What is no UUID and no address may be a word that means something else elsewhere: it is an id where one is expected.
+    What is neither a UUID nor an address may be a word with another meaning elsewhere, so it is only an ID where one is
+    expected.
     """
 
     def __init__(self) -> None:
@@ -21,8 +22,7 @@ class Identities:
         self._members: dict[tuple[str, str], str] = {}
 
     def learn(self, recorded: Any, given: Any, collection: str = '', key: str = '') -> None:
-        """What one cloud called this, the other calls that. collection: the first part of the path, which the ids
-        belong to."""
+        """Learn which values correspond. collection: the first part of the path, to which the IDs belong."""
         if isinstance(recorded, dict) and isinstance(given, dict):
             for name in recorded.keys() & given.keys():
                 self.learn(recorded[name], given[name], collection, name)
@@ -37,8 +37,7 @@ class Identities:
                 self._names.setdefault(recorded, str(given))
 
     def _pairs(self, recorded: list[Any], given: list[Any]) -> Iterator[tuple[Any, Any]]:
-        """The items that are the same: by their ids, as far as these are known, else by their names, else by their
-        places."""
+        """The items that correspond: by ID, as far as these are known, or else by name, or else by position."""
         for name in ('id', 'name'):
             ones, others = _by(name, recorded), _by(name, given)
             if ones is not None and others is not None:
@@ -51,7 +50,7 @@ class Identities:
             yield from zip(recorded, given, strict=True)
 
     def translate(self, value: Any, key: str = '') -> Any:
-        """A body, or a text that stands below a key, as the cloud under test would have it."""
+        """A body, or a text with this key, as the cloud under test would have it."""
         if isinstance(value, dict):
             return {self.translate(name): self.translate(part, name) for name, part in value.items()}
         if isinstance(value, list):
@@ -62,18 +61,18 @@ class Identities:
         return known[value] if value in known else UUID.sub(lambda found: known.get(found[0], found[0]), value)
 
     def translate_path(self, path: str) -> str:
-        """The same of a path, in which also numbers are ids."""
+        """Translate a path, in which numbers can also be IDs."""
         parts = path.split('/')
         collection = parts[1] if len(parts) > 1 else ''
         return '/'.join(self._members.get((collection, part)) or self.translate(part) for part in parts)
 
 
 def is_distinct(text: str) -> bool:
-    """Whether it means the same wherever it stands: a UUID, or an address of IP or of a network card."""
+    """Whether a text has the same meaning everywhere: a UUID, an IP address or a MAC address."""
     return UUID.fullmatch(text) is not None or ADDRESS.fullmatch(text) is not None
 
 
 def _by(name: str, items: list[Any]) -> dict[str, Any] | None:
-    """The items by what each has under a name; None if that does not tell them apart."""
+    """The items by their value of this name; None if that is not unique."""
     found = {each[name]: each for each in items if isinstance(each, dict) and isinstance(each.get(name), str)}
     return found if len(found) == len(items) else None

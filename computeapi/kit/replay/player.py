@@ -1,4 +1,4 @@
-"""One cloud that is asked what was recorded, in its own ids, as fast as it can be."""
+"""Sends recorded requests to a cloud, with its own IDs, as fast as possible."""
 
 import re
 import time
@@ -13,26 +13,26 @@ from computeapi.kit.replay.target import Answer, ReplayTarget
 from computeapi.web.filters import LEGACY_HEADER, STANDARD_HEADER
 
 SENT = re.compile('accept|content-type|openstack-api-version|x-openstack-.*|if-.*', re.IGNORECASE)
-"""The headers that say what is asked, and not by whom."""
+"""Headers that are about what is requested, not about the caller."""
 PASSING = re.compile(
     'build|(hard_)?reboot|(revert_)?resize|migrating|password|rebuild|queued|saving|importing|preparing|running|accepted'
     '|(creat|attach|detach|delet|download|upload|extend|retyp|manag|shrink)ing|backing-up|restoring(-backup)?|reserved'
     '|(pre|post)-migrating|awaiting-transfer|replication_change',
     re.IGNORECASE,
 )
-"""States of things, of any service, which become others by themselves."""
+"""Transitional states of resources of any service."""
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
 LONGEST_UPLOAD = 64 * 2**20
 MASKED = {'user_data': 'bWFza2Vk', 'contents': 'bWFza2Vk'}
-"""What is sent where something was masked, by its key, where it is read as Base64."""
+"""Replacements for masked values that must be Base64, by key."""
 MASKED_TEXT = 'Masked-1'
 
 
 class ReplayPlayer:
-    """Sends requests to one cloud and learns what its ids are.
+    """Sends requests to one cloud and learns its IDs.
 
     patience: how many seconds to wait for a state that the recorded client saw.
-    microversion: what to ask compute for, instead of what was recorded.
+    microversion: the one to request from compute, instead of the recorded one.
     """
 
     def __init__(self, target: ReplayTarget, patience: float, microversion: str | None = None):
@@ -40,7 +40,7 @@ class ReplayPlayer:
         self.identities = Identities()
 
     def play(self, step: Recorded) -> Answer:
-        """The answer to what was asked, after it became what was recorded, if it does in time."""
+        """The response to a request, after the cloud has reached the recorded state, if it does in time."""
         if step.project and self.target.project:
             self.identities.learn({'id': step.project}, {'id': self.target.project})
         if step.user and self.target.user:
@@ -70,12 +70,12 @@ class ReplayPlayer:
     def _body(self, step: Recorded) -> dict[str, Any]:
         if step.body is not None:
             return {'json': plausible(self.identities.translate(step.body))}
-        # Of an image, only the length was kept.
+        # Of an image, only the length was recorded.
         return {'data': bytes(step.length)} if step.length else {}
 
 
 def is_awaited(step: Recorded, answer: Answer) -> bool:
-    """Whether the cloud is still on its way to what was recorded."""
+    """Whether the cloud may still reach the recorded state."""
     if step.method != 'GET' or answer.status != 200:
         return False
     if step.status == 404:
@@ -84,19 +84,19 @@ def is_awaited(step: Recorded, answer: Answer) -> bool:
 
 
 def is_passing(document: Any) -> bool:
-    """Whether something that it tells of is on its way to another state."""
+    """Whether a resource in the document is in transition to another state."""
     return any(PASSING.fullmatch(state) for state in states(document)) or _is_busy(document)
 
 
 def _is_busy(document: Any) -> bool:
-    """Whether some server has a task."""
+    """Whether a server in the document has a task_state."""
     if isinstance(document, dict):
         return document.get(TASK_STATE) is not None or any(map(_is_busy, document.values()))
     return isinstance(document, list) and any(map(_is_busy, document))
 
 
 def plausible(value: Any, key: str = '') -> Any:
-    """A body in which something that will do stands for what was masked."""
+    """A body in which plausible values replace masked ones."""
     if isinstance(value, dict):
         return {name: plausible(part, name) for name, part in value.items()}
     if isinstance(value, list):

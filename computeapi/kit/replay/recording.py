@@ -1,4 +1,4 @@
-"""What was recorded: the lines of a journal, or an HTTP Archive of any client."""
+"""Recordings: the lines of a journal, or an HTTP Archive from any client."""
 
 import base64
 import binascii
@@ -15,16 +15,16 @@ from computeapi.kit.operations import SERVICES, addressed
 
 PORTS = {'identity': (5000, 35357), 'image': (9292,), 'network': (9696,), 'volume': (8776,), 'share': (8786,)}
 MOUNTS = {port: SERVICES[name].mounts[0] for name, ports in PORTS.items() for port in ports}
-"""Where a service at one of the ports that it usually has would be in a cloud of ours."""
+"""By the usual port of a service, its path in our clouds."""
 
 
 class Recorded(NamedTuple):
-    """A request and its answer, as far as a replay needs them.
+    """A request and its response, as far as a replay needs them.
 
-    address: its whole path.  root, path: as computeapi.kit.operations.Addressed has them.
-    length: of the body in bytes, also of one that was not kept, which is None then.  shown: the body of the answer.
-    polled: whether another cloud may tell something else at first: the client had asked the same before and was told
-    otherwise, or it looks for what it had deleted.
+    address: the complete path.  root, path: see computeapi.kit.operations.Addressed.
+    length: of the body in bytes, even if it was not kept and is None.  shown: the body of the response.
+    polled: whether another cloud may answer differently at first: the client had made the same request before and got
+    another state, or it checks that something was deleted.
     """
 
     number: int
@@ -51,7 +51,7 @@ class Recorded(NamedTuple):
 
 
 def read(path: Path | str) -> list[Recorded]:
-    """All that is in a file, in order; OSError, Invalid for a file of another kind."""
+    """All requests in a file, in order; OSError, Invalid for a file of another kind."""
     data = Path(path).read_bytes()
     try:
         document = orjson.loads(data)
@@ -117,7 +117,7 @@ def _of_archive(number: int, entry: Mapping[str, Any]) -> Recorded:
 
 
 def _document(content: Mapping[str, Any]) -> Any:
-    """What is JSON, as it was read; None for all else."""
+    """Parsed JSON; None for everything else."""
     text = content.get('text', '')
     try:
         return orjson.loads(base64.b64decode(text) if content.get('encoding') == 'base64' else text)
@@ -126,10 +126,10 @@ def _document(content: Mapping[str, Any]) -> Any:
 
 
 def without_polls(recording: Iterable[Recorded]) -> list[Recorded]:
-    """Of looks at one thing until it had changed only the last, and marked: another cloud is quicker, or slower."""
+    """Reduce each series of polls to its last request, and mark that: another cloud may need more or fewer polls."""
     kept: list[Recorded | None] = []
     deleted: set[tuple[str | None, str]] = set()
-    # By what was asked: where the run of looks is, with what each of them saw.
+    # By request: the positions of its polls, which saw different states.
     looks: dict[tuple[Any, ...], list[int]] = {}
 
     def end(runs: Iterable[list[int]]) -> None:
@@ -163,7 +163,7 @@ TASK_STATE = 'OS-EXT-STS:task_state'
 
 
 def states(document: Any) -> list[str]:
-    """The states that a body tells of, in order: of servers also what is under way."""
+    """The states in a body, sorted; of servers also the task_state."""
     return sorted(_states(document))
 
 

@@ -1,4 +1,4 @@
-"""The shape of a JSON document: its keys, and the types of what they hold."""
+"""The shape of a JSON document: its keys, and the types of its values."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -36,7 +36,7 @@ def _walk(value: Any, place: str) -> Iterator[tuple[str, str]]:
 
 
 def differences(expected: Any, given: Any) -> Iterator[str]:
-    """What is missing, what is new, and what has another type; items of a list are compared where both have some."""
+    """Places that are missing, new, or of another type; items of a list are compared if both lists have some."""
     ones, others = kinds(expected), kinds(given)
     told: list[str] = []
     for place in sorted(ones.keys() | others.keys()):
@@ -58,7 +58,7 @@ def _is_below(place: str, above: str) -> bool:
 
 
 def _is_comparable(place: str, ones: Kinds, others: Kinds) -> bool:
-    """Whether no list on the way there is empty."""
+    """Whether no list on the path is empty."""
     end = -1
     while (end := place.find(ITEM, end + 1)) >= 0:
         item = place[: end + len(ITEM)]

@@ -1,4 +1,4 @@
-"""The clouds that a recording is played to."""
+"""The clouds to which a recording is played."""
 
 import os
 from collections.abc import Mapping
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 PATIENCE_SECONDS = 120
 SERVICES = {'volume': 'block_storage', 'share': 'shared_file_system'}
-"""What openstacksdk calls a service, where that is not what it is called here."""
+"""Names of services in openstacksdk that differ from ours."""
 
 
 class CloudUnreachable(Error):
-    """A cloud cannot be asked at all."""
+    """A cloud cannot be reached at all."""
 
 
 class Answer(NamedTuple):
-    """What a cloud said. status: None if nobody answered, and then `body` says why."""
+    """The response of a cloud. status: None if there was none, and then `body` is the reason."""
 
     status: int | None
     headers: Mapping[str, str]
@@ -31,25 +31,25 @@ class Answer(NamedTuple):
 
 
 class ReplayTarget(Protocol):
-    """A cloud to which one is logged in, in a project."""
+    """A cloud, with a user who is logged in to a project."""
 
     name: str
     user: str | None
     project: str | None
 
     def send(self, step: Recorded, path: str, query: str, headers: Mapping[str, str], **body: Any) -> Answer:
-        """Ask what was asked, with another path below the service's version, query, headers and body (`json` or
-        `data`)."""
+        """Send a recorded request, with another path (below the version of the service), query, headers and body
+        (`json` or `data`)."""
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
 
 
 class CatalogTarget:
-    """A cloud whose Keystone says where its services are, by openstacksdk.
+    """A cloud whose services are found in the catalog of its Keystone, by openstacksdk.
 
-    where: its URL or that of its Keystone, or a name in clouds.yaml; None: whatever OS_* say.  cloud: a name in
-    clouds.yaml of who logs in, instead of OS_*.  CloudUnreachable.
+    where: its URL or that of its Keystone, or a name in clouds.yaml; None: as OS_* say.  cloud: a name in clouds.yaml
+    with the credentials, instead of OS_*.  Raises CloudUnreachable.
     """
 
     def __init__(self, where: str | None, cloud: str | None = None):
@@ -92,7 +92,7 @@ LEGACY = frozenset(APIS[0].roots) - {'/v2.1'}
 
 
 class TokenTarget:
-    """A cloud whose services are all below one URL, as those of computeapi are, or a compute service alone."""
+    """A cloud whose services are all below one URL, like those of computeapi, or only a compute service."""
 
     user: str | None = None
     project: str | None = None
@@ -118,7 +118,7 @@ class TokenTarget:
 
 
 def target_of(where: str | None, cloud: str | None, token: str | None) -> ReplayTarget:
-    """The cloud that is meant; CloudUnreachable, Invalid."""
+    """The cloud for these options; CloudUnreachable, Invalid."""
     if token is None:
         return CatalogTarget(where, cloud)
     if where is None or '://' not in where:
@@ -127,7 +127,7 @@ def target_of(where: str | None, cloud: str | None, token: str | None) -> Replay
 
 
 def identity_url(url: str) -> str:
-    """That of the Keystone which is at a URL, or below it, as computeapi has it."""
+    """The URL of the Keystone, which is at this URL or, as in computeapi, at /identity below it."""
     try:
         found = requests.get(url, timeout=PATIENCE_SECONDS, headers={'Accept': 'application/json'}).json()
     except (requests.RequestException, ValueError) as error:

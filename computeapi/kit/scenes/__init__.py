@@ -1,1 +1,1 @@
-"""A cloud as a file: loaded, written, made up, and read from a real one."""
+"""Cloud files: load and export them, generate them, and clone a real cloud."""

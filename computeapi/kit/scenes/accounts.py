@@ -1,4 +1,4 @@
-"""Who can log in to a cloud that was loaded."""
+"""The users that can log in to a cloud after a file was loaded."""
 
 from typing import NamedTuple
 
@@ -6,9 +6,9 @@ from computeapi.kit.scenes.scene import Scene
 
 
 class UserAccount(NamedTuple):
-    """A user of a document who can log in.
+    """A user of a document, with the password.
 
-    project: one on which the user has a role, if there is any.  stated: whether the document has the password.
+    project: one on which the user has a role, if there is any.  stated: whether the document contains the password.
     """
 
     user: str
@@ -20,14 +20,14 @@ class UserAccount(NamedTuple):
 
     @classmethod
     def own(cls, user: str, password: str) -> 'UserAccount':
-        """One of those that a cloud begins with, each of which has a project of its name."""
+        """An initial user of a cloud, with a project of the same name."""
         return cls(user, password, 'Default', user, 'Default', stated=True)
 
 
 def accounts(scene: Scene) -> list[UserAccount]:
-    """Those whose passwords are known, stated or made."""
+    """The users whose passwords are known, because they were given or generated."""
     projects, domains = scene.index('projects').rows, scene.index('domains').rows
-    # One that was made up is none of these.
+    # A generated password is never among these.
     stated = {entry['password'] for _, entry in scene.entries('users') if entry.get('password')}
     found = []
     for user_id, password in scene.passwords.items():

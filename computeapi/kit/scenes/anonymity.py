@@ -1,6 +1,6 @@
-"""A document in which nothing tells whose cloud it was: the same names, addresses and ids become the same others.
+"""Makes a document anonymous: equal names, addresses and IDs are replaced by equal others.
 
-What stays: counts, sizes, times, states, and which address is in which network.
+Counts, sizes, times and states are unchanged, and addresses stay in their networks.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ PROSE = {
     'dns_name',
 }
 LABELS = {'metadata', 'properties', 'image_metadata', 'image_properties', 'extra', 'creator', 'scheduler_hints', 'tags'}
-"""Mappings and lists of whatever users thought of."""
+"""Mappings and lists with arbitrary content of users."""
 KEPT = {
     'default',
     'Default',
@@ -43,11 +43,11 @@ KEPT = {
 FIXED_BITS = {4: 8, 6: 16}
 USUAL_BITS = {4: 24, 6: 64}
 SECTIONS_KEPT = ('flavors', 'volume_types')
-"""Whose names say what they are, not whose."""
+"""Sections whose names do not identify the cloud."""
 
 
 class Anonymity:
-    """key: who has it can find again what became of a name."""
+    """key: whoever has it can find out what a name was replaced by."""
 
     def __init__(self, document: dict[str, Any], key: bytes | None = None):
         self.document, self.key = document, key or secrets.token_bytes(32)
@@ -62,7 +62,7 @@ class Anonymity:
         }
 
     def applied(self) -> dict[str, Any]:
-        """The document, anonymous."""
+        """The anonymous document."""
         return {
             section: self._value(entries, '', keeps_names=section in SECTIONS_KEPT)
             for section, entries in self.document.items()
@@ -98,7 +98,7 @@ class Anonymity:
         return self._identifier(value) or self.names.get(value) or self.word(value)
 
     def _identifier(self, text: str) -> str | None:
-        """What an id or an address becomes; None for other text."""
+        """The replacement of an ID or an address; None for other text."""
         if UUID.fullmatch(text):
             made = self.digest(text.replace('-', '')).hex()[:32]
             return made if '-' not in text else '-'.join((made[:8], made[8:12], made[12:16], made[16:20], made[20:]))
@@ -120,7 +120,7 @@ class Anonymity:
         return self._moved(address, max(lengths, default=USUAL_BITS[address.version]))
 
     def _moved(self, address: ipaddress.IPv4Address | ipaddress.IPv6Address, length: int) -> str:
-        """Other bits up to the length of the prefix; two that begin alike go on beginning alike, and no further."""
+        """Change bits of the prefix. Two addresses have a common prefix of the same length afterwards as before."""
         bits, number = address.max_prefixlen, int(address)
         for place in range(FIXED_BITS[address.version], min(length, USUAL_BITS[address.version])):
             before = number_before(int(address), bits, place)
@@ -136,5 +136,5 @@ class Anonymity:
 
 
 def number_before(number: int, bits: int, place: int) -> int:
-    """The bits before a place."""
+    """The bits before a position."""
     return number >> (bits - place)

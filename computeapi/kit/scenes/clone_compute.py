@@ -1,4 +1,4 @@
-"""Compute of a real cloud, for a document: flavors, hosts, servers and what happened to them."""
+"""Reads compute of a real cloud for a document: flavors, hosts, servers and their history."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from computeapi.kit.scenes.clone_network import port_of
 from computeapi.kit.scenes.clone_reader import BY_ID, Json, Pages, Reader, moved, named, project_of
 
 NEWEST = '2.96'
-"""Of the versions that are known here; an older cloud is asked for its own newest one."""
+"""The newest version that is known here; an older cloud is asked at its own newest version."""
 MIGRATIONS = '2.80'
 HYPERVISORS = '2.53'
 FLAVOR = ('id', 'name', 'description', 'vcpus', 'ram', 'disk', 'extra_specs', 'rxtx_factor')
@@ -60,12 +60,12 @@ MOVES = {
 
 BY_NAME = Pages(lambda each: str(each['keypair']['name']))
 BY_NUMBER = Pages(numbered=True)
-# Older clouds have no UUIDs of migrations, nor pages of them.
+# Older clouds have neither UUIDs nor pages of migrations.
 BY_UUID, BY_REQUEST = Pages(lambda each: str(each.get('uuid') or each['id'])), Pages(itemgetter('request_id'))
 
 
 class ClonedCompute:
-    """What compute tells of itself, at the newest version that both know."""
+    """The content of compute, at the newest version that both sides know."""
 
     def __init__(self, reader: Reader):
         self.reader = reader
@@ -82,7 +82,7 @@ class ClonedCompute:
         return self.reader.all('compute', path, key, pages=pages, microversion=self._version(newest))
 
     def surroundings(self) -> dict[str, Any]:
-        """All but servers."""
+        """Everything but servers."""
         found: dict[str, Any] = {'flavors': list(self._flavors()), 'hosts': self._hosts()}
         found['aggregates'] = [
             named(each, ('id', 'uuid', 'name', 'hosts', 'metadata', 'created_at', 'updated_at'))
@@ -129,7 +129,7 @@ class ClonedCompute:
     # ------------------------------------------------------------ servers
 
     def servers(self, all_ports: list[Json]) -> Iterator[Json]:
-        """Each with its ports, disks and history."""
+        """The servers with their ports, disks and history."""
         ports: dict[str, list[Json]] = defaultdict(list)
         for port in all_ports:
             ports[port['device_id']].append(port)
@@ -146,7 +146,7 @@ class ClonedCompute:
             yield entry
 
     def _beside(self, each: Json) -> Json:
-        """What is said otherwise in a document."""
+        """Properties that have another form in the document."""
         image = each.get('image') or {}
         entry: Json = {'flavor': self._flavor(each['flavor']), 'updated_at': each.get('updated')}
         entry['launched_at'] = each.get('OS-SRV-USG:launched_at')
@@ -161,7 +161,7 @@ class ClonedCompute:
         return entry
 
     def _flavor(self, kept: Json) -> str | Json:
-        """Of the flavors that there are, if it is what it was."""
+        """The ID of the flavor, if it still exists unchanged; otherwise its properties."""
         current = self.flavors.get(kept.get('original_name', ''))
         if 'id' in kept:
             return str(kept['id'])
@@ -199,7 +199,7 @@ VOLUMES = 'os-extended-volumes:volumes_attached'
 
 
 def port_facts(port: Json, server: Json) -> Json:
-    """A port that a server has, as its own."""
+    """A port of a server, for the interface of the server."""
     facts = port_of(port)
     beside = ('description', 'tags', 'project', 'dns_name')
     name = {} if facts.get('name') else {'name': ''}
@@ -207,7 +207,7 @@ def port_facts(port: Json, server: Json) -> Json:
 
 
 def _in_order(ports: list[Json], server: Json) -> list[Json]:
-    """As the server lists its addresses."""
+    """The ports in the order in which the server lists its addresses."""
     listed = [each['addr'] for many in server.get('addresses', {}).values() for each in many]
 
     def place(port: Json) -> int:

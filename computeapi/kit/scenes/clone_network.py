@@ -1,4 +1,4 @@
-"""Networks of a real cloud, for a document."""
+"""Reads networks of a real cloud for a document."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def ports(reader: Reader) -> list[Json]:
 
 
 def networks(reader: Reader, all_ports: list[Json]) -> dict[str, Any]:
-    """Of ports those that no server has."""
+    """The network sections; `ports` without those of servers and routers."""
     subnets: dict[str, list[Json]] = {}
     for each in reader.all('network', '/v2.0/subnets', 'subnets'):
         entry = named(each, SUBNET) | project_of(each) | moved(each, REVISION) | {'gateway_ip': each.get('gateway_ip')}
@@ -93,7 +93,7 @@ def _fixed(port: Json) -> list[Json]:
 
 
 def port_of(port: Json) -> Json:
-    """What is told of a port wherever it stands."""
+    """The properties of a port, wherever it is in the document."""
     entry = named(port, PORT) | project_of(port) | moved(port, REVISION)
     entry |= {'network': port['network_id'], 'fixed_ips': _fixed(port)}
     entry |= {'security_groups': port.get('security_groups', []), 'vnic_type': port.get('binding:vnic_type', 'normal')}

@@ -1,4 +1,4 @@
-"""The APIs of a cloud, read with the rights of a user; what is refused is noted and left out."""
+"""Reads the APIs of a cloud with the permissions of a user; what is refused is noted and left out."""
 
 from collections.abc import Callable, Iterable, Mapping
 from operator import itemgetter
@@ -12,13 +12,13 @@ Json = dict[str, Any]
 PAGE = 500
 VERSIONS = {'identity': '/v3', 'image': '/v2', 'network': '/v2.0'}
 SERVICES = {name: name for name in ('identity', 'image', 'network', 'compute')} | {'block_storage': 'block-storage'}
-"""By the name that the SDK has for a service, its type."""
+"""The type of each service, by its name in the SDK."""
 
 
 class Pages(NamedTuple):
-    """How a list is read piece by piece.
+    """How to read a list in pages.
 
-    mark: what tells its entries apart, by which the next piece begins.  numbered: it begins by a number instead.
+    mark: returns the marker of an entry, with which the next page begins.  numbered: use an offset instead.
     """
 
     mark: Callable[[Json], str] = itemgetter('id')
@@ -29,7 +29,7 @@ BY_ID = Pages()
 
 
 class Reader:
-    """Lists of the services of one cloud."""
+    """Reads lists of the services of a cloud."""
 
     def __init__(self, connection: 'Connection'):
         self.connection = connection
@@ -38,7 +38,7 @@ class Reader:
     def all(
         self, service: str, path: str, key: str, *, pages: Pages | None = BY_ID, microversion: str | None = None
     ) -> list[Json]:
-        """All that a list has; nothing, and a note of it, where it cannot be had. pages: None reads it at once."""
+        """All entries of a list; empty, with a note, if it cannot be read. pages: None reads it at once."""
         if pages is None:
             return self._page(service, path, key, microversion)
         found: dict[str, Json] = {}
@@ -47,7 +47,7 @@ class Reader:
             query = {'limit': PAGE} | (begin if found else {})
             page = self._page(service, _with(path, query), key, microversion)
             new = {pages.mark(each): each for each in page if pages.mark(each) not in found}
-            # Whoever does not know of pages gives the same one again.
+            # A service without paging returns the same page again.
             if not new:
                 return list(found.values())
             found |= new
@@ -60,7 +60,7 @@ class Reader:
         return entries
 
     def everyones(self, service: str, path: str, key: str, *, microversion: str | None = None) -> list[Json]:
-        """The same of all projects, or else of the user's own."""
+        """The entries of all projects or, if that is refused, of the user's own."""
         noted = len(self.left_out)
         found = self.all(service, _with(path, {'all_tenants': 1}), key, microversion=microversion)
         if len(self.left_out) > noted:
@@ -70,7 +70,7 @@ class Reader:
         return found
 
     def one(self, service: str, path: str, key: str, *, microversion: str | None = None) -> Any:
-        """What stands under the key; None where it cannot be had."""
+        """The value of a key; None if it cannot be read."""
         answer = self._get(service, path, microversion)
         return None if answer is None else answer.get(key)
 
@@ -80,7 +80,7 @@ class Reader:
         try:
             proxy, endpoint = getattr(self.connection, service), self.connection.endpoint_for(SERVICES[service]) or ''
             if service in VERSIONS:
-                # Their endpoints name the version or do not.
+                # The endpoints of these services may or may not include the version.
                 root = endpoint.rstrip('/').removesuffix(VERSIONS[service])
                 answer = proxy.get(root + path)
             else:
@@ -98,17 +98,17 @@ def _with(path: str, query: Mapping[str, Any]) -> str:
 
 
 def named(each: Json, names: Iterable[str]) -> Json:
-    """What is called the same in a document, as far as it is said."""
+    """Properties with the same name in a document, if they have a value."""
     return {name: each[name] for name in names if each.get(name) is not None}
 
 
 def moved(each: Json, names: Mapping[str, str]) -> Json:
-    """What is called otherwise in a document, by what it is called in an answer."""
+    """Properties with another name in a document, by their name in a response."""
     return {ours: each[theirs] for theirs, ours in names.items() if each.get(theirs) is not None}
 
 
 def project_of(each: Json) -> Json:
-    """Whose it is, by whatever name it says so."""
+    """The project that owns a resource, whatever the name of the property."""
     owners = ('project_id', 'tenant_id', 'os-vol-tenant-attr:tenant_id', 'os-extended-snapshot-attributes:project_id')
     found = next((each[name] for name in owners if each.get(name)), None)
     return {'project': found}

@@ -1,4 +1,4 @@
-"""`computeapi clone`: a real cloud, read through openstacksdk as far as a user's rights go, as a document."""
+"""`computeapi clone`: reads a real cloud into a document, through openstacksdk and with the permissions of a user."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -34,13 +34,13 @@ NO_PROPERTIES = {
 VOLUME = ('id', 'name', 'description', 'size', 'status', 'multiattach', 'availability_zone', 'metadata', 'created_at')
 SNAPSHOT = ('id', 'name', 'description', 'size', 'status', 'metadata', 'created_at')
 FOLLOWS = ('available', 'in-use', 'reserved', 'attaching', 'detaching')
-"""What a volume is because of who has it."""
+"""Statuses of a volume that follow from its attachments."""
 
 
 def clone(connection: 'Connection') -> tuple[dict[str, Any], list[str]]:
-    """A document that makes a cloud like the one that is connected to, and what it leaves out, in words.
+    """A document that creates a cloud like the connected one, and a list of what it leaves out.
 
-    User data and passwords are never in it. Nothing is changed in the cloud.
+    It never contains user data or passwords. The cloud is not changed.
     """
     reader = Reader(connection)
     document: dict[str, Any] = {'version': VERSION, 'replace': True, **_identity(reader)}
@@ -50,7 +50,7 @@ def clone(connection: 'Connection') -> tuple[dict[str, Any], list[str]]:
     all_ports = ports(reader)
     document |= networks(reader, all_ports)
     document |= _volumes(reader)
-    # They are listed newest first, and made in the order in which they stand.
+    # Servers are listed newest first, and loading creates them in the order of the document.
     document['servers'] = list(compute.servers(all_ports))[::-1]
     _find_shelved(document)
     _complete(document, reader)
@@ -128,7 +128,7 @@ def _volume(each: Json, types: Mapping[str, str]) -> Json:
 
 
 def _find_shelved(document: dict[str, Any]) -> None:
-    """No API tells which image a shelved server comes back from, but such an image has its name."""
+    """No API returns the image of a shelved server, but such an image has a name derived from the server's."""
     images = {entry.get('name'): entry['id'] for entry in document['images']}
     for server in document['servers']:
         image = images.get(f'{server["name"]}-shelved')
@@ -137,7 +137,7 @@ def _find_shelved(document: dict[str, Any]) -> None:
 
 
 def _complete(document: dict[str, Any], reader: Reader) -> None:
-    """Projects, users and domains that are named, but that the caller may not see, are there by their ids."""
+    """Add entries, with only their IDs, for referenced projects, users and domains that the caller may not read."""
     for section, name in {'projects': 'project', 'users': 'user', 'domains': 'domain'}.items():
         known = {entry['id'] for entry in document.get(section, ())}
         named_ids = {value for value in texts_at(document, name) if value}

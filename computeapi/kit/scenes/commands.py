@@ -27,7 +27,7 @@ from computeapi.serve.directory import opened
 def add_populate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--servers', type=number, default=1000, metavar='N', help='number of servers (%(default)s)')
     parser.add_argument('--projects', type=number, default=20, metavar='N', help='number of projects (%(default)s)')
-    # `hosts` would be those of [simulated], which are there besides.
+    # The dest is not `hosts`, which sets [simulated] hosts; those exist in addition.
     about_hosts = 'number of hosts (%(default)s)'
     parser.add_argument('--hosts', type=number, default=20, metavar='N', dest='synthetic_hosts', help=about_hosts)
     parser.add_argument(
@@ -42,7 +42,7 @@ def add_populate(parser: argparse.ArgumentParser) -> None:
 
 
 def populate(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
-    """Make a cloud up; OSError for a directory that is in use."""
+    """Generate a cloud; OSError for a directory that is in use."""
     inventory = SyntheticCloud(options.servers, options.projects, options.synthetic_hosts, options.seed, utcnow())
     if options.output is not None:
         options.output.write_text(commented(inventory.document(), ()))
@@ -50,7 +50,7 @@ def populate(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
     with ExitStack() as stack:
         directory = stack.enter_context(opened(options.data_dir or conf.standalone.data_dir))
         serve.configure(conf, directory)
-        # Who is interrupted begins with another folder.
+        # Not durable: after an interruption, begin again with another directory.
         service = Service(conf, store_of(conf, durable=False, alone=True))
         stack.callback(service.close)
         schema.upgrade(service.store)
@@ -76,7 +76,8 @@ def add_clone(parser: argparse.ArgumentParser) -> None:
 
 
 def clone(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
-    """Print what a cloud has; Error if it cannot be reached. What is refused is said in comments, and on stderr."""
+    """Print the content of a cloud; Error if it cannot be reached. What is refused is reported in comments and on
+    stderr."""
     document, left_out = cloned(options.os_cloud, anonymous=options.anonymize)
     print(commented(document, left_out), end='')
     for each in left_out:
@@ -84,7 +85,7 @@ def clone(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
 
 
 def cloned(name: str | None, *, anonymous: bool = False) -> tuple[dict[str, Any], list[str]]:
-    """What a cloud of clouds.yaml has, and what is left out of that; Error."""
+    """The content of a cloud in clouds.yaml, and what is left out; Error."""
     import openstack
     from openstack.exceptions import SDKException
 
@@ -97,6 +98,6 @@ def cloned(name: str | None, *, anonymous: bool = False) -> tuple[dict[str, Any]
 
 
 def _told(done: int) -> None:
-    """Whoever looks sees how far it is."""
+    """Show progress on a terminal."""
     if sys.stderr.isatty():
         print(f'\r{done} servers', end='', file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""The disks of servers, and the volumes that are among them."""
+"""The disks of servers, including their volumes."""
 
 import string
 from collections.abc import Iterator, Mapping
@@ -23,13 +23,13 @@ ROOT = {
     **dict.fromkeys(UNSAID),
     **{'source_type': 'image', 'destination_type': 'local', 'boot_index': 0, 'delete_on_termination': True},
 }
-"""A disk of an image, of which nothing else is said."""
+"""The defaults of a disk that is created from the image."""
 
 
 def load(scene: Scene, server: Values, entry: Entry, place: Place, volumes: Mapping[str, Values]) -> bool:
-    """Give the server its disks, one of its image among them; whether its root disk is a volume.
+    """Give a server its disks, including one from its image; returns whether its root disk is a volume.
 
-    volumes: those of the document, by id.
+    volumes: those of the document, by ID.
     """
     found = [
         (at, each, scene.values(DISK, each, at, server['project_id']))
@@ -58,7 +58,7 @@ def _of_image(server: Values) -> Values:
 
 
 def _free_names(server: Values, taken: list[str | None]) -> Iterator[str]:
-    """/dev/vdb and so on, as far as nothing else is called so."""
+    """/dev/vdb and so on, without names that are in use."""
     root = server['root_device_name'] or '/dev/vda'
     used = {root, *taken}
     yield from (name for letter in LETTERS if (name := root[:-1] + letter) not in used)
@@ -67,7 +67,7 @@ def _free_names(server: Values, taken: list[str | None]) -> Iterator[str]:
 def _attach(
     scene: Scene, server: Values, row: Values, entry: Entry, place: Place, volumes: Mapping[str, Values]
 ) -> None:
-    """The volume is used by the server, or kept for it while it is on no host."""
+    """Attach the volume to the server, or reserve it while the server is on no host."""
     volume, host = volumes.get(row['volume_id'] or ''), server['host']
     if volume is None:
         raise SceneError((*place, 'volume'), 'the volume is not in this file')

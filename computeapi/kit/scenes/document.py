@@ -1,4 +1,4 @@
-"""The file that describes a cloud: read, checked, and written."""
+"""Reads, validates and writes cloud files."""
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,11 +24,11 @@ FORMATS: Mapping[str, Callable[[str], object]] = {
     'ip-address': ip_address,
     'ip-prefix': functools.partial(ip_network, strict=False),
 }
-"""What reads the text of a format; ValueError."""
+"""The parser for each format; ValueError."""
 
 
 class SceneError(Invalid):
-    """What a file says cannot be. place: where it says so."""
+    """An error in a file. place: where it is."""
 
     def __init__(self, place: Place, message: str):
         super().__init__(f'{written(place)}: {message}')
@@ -36,7 +36,7 @@ class SceneError(Invalid):
 
 
 class Loader(getattr(yaml, 'CSafeLoader', yaml.SafeLoader)):  # type: ignore[misc]
-    """Dates stay the text that they are, and nothing is said twice: of two sections of a name one would be lost."""
+    """Keeps dates as text, and rejects duplicate keys, one of which would silently be lost."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         seen = set[str]()
@@ -49,7 +49,7 @@ class Loader(getattr(yaml, 'CSafeLoader', yaml.SafeLoader)):  # type: ignore[mis
 
 
 class Dumper(getattr(yaml, 'CSafeDumper', yaml.SafeDumper)):  # type: ignore[misc]
-    """As the loader; and no thing is written as a reference to another place."""
+    """Writes dates as the loader reads them, and no aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -64,15 +64,15 @@ for each in (Loader, Dumper):
 
 
 def written(place: Place) -> str:
-    """`servers[3].flavor`, or `the file` as a whole."""
+    """`servers[3].flavor`, or `the file` for the whole."""
     path = ''.join(f'[{part}]' if isinstance(part, int) else f'.{part}' for part in place)
     return path.lstrip('.') or 'the file'
 
 
 class SceneSource:
-    """A file, its text, or a document that is in no file, and where in it things are.
+    """A file, its text, or a document without a file, with the places of things in it.
 
-    Invalid for text that is no YAML, OSError.
+    Raises Invalid for text that is not YAML, OSError.
     """
 
     def __init__(self, given: Path | str | Document):
@@ -89,7 +89,7 @@ class SceneSource:
             raise Invalid(': '.join(filter(None, [self.name, str(error)]))) from None
 
     def check(self) -> Document:
-        """The document; Invalid, with what is wrong with it and where."""
+        """The valid document; Invalid with the errors and their places."""
         problems = [problem for error in _errors(self.document) for problem in _deepest(error)]
         if problems:
             raise Invalid('\n'.join(self.told(*each) for each in problems[:MOST_ERRORS]))
@@ -97,12 +97,12 @@ class SceneSource:
         return document
 
     def told(self, place: Place, message: str) -> str:
-        """The message, with the line of the file that it is about, if it is about one."""
+        """The message with the place and, if there is one, the line of the file."""
         line = self.line(place)
         return ': '.join(filter(None, [self.name, f'line {line}' if line else '', written(place), message]))
 
     def line(self, place: Place) -> int | None:
-        """That of a place in the file; it is looked up only when something is wrong."""
+        """The line of a place in the file; only looked up in case of an error."""
         if not self.text or self.name.endswith('.json'):
             return None
         node: Any = yaml.compose(self.text, Loader)
@@ -112,7 +112,7 @@ class SceneSource:
 
 
 def _text(path: Path) -> str:
-    """Of a file; Invalid, OSError."""
+    """The text of a file; Invalid, OSError."""
     try:
         return path.read_text()
     except UnicodeDecodeError as error:
@@ -128,7 +128,7 @@ def _inner(node: Any, part: str | int) -> Any:
 
 
 def _with_texts(value: Any) -> Any:
-    """Times as text: who read a file with another loader has them as datetime."""
+    """Convert times to text: other YAML loaders return them as datetime."""
     if isinstance(value, Mapping):
         return {name: _with_texts(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
@@ -137,7 +137,7 @@ def _with_texts(value: Any) -> Any:
 
 
 def _is_read(read: Callable[[str], object], value: object) -> bool:
-    """Whether it is no text, or one that can be read as that; ValueError."""
+    """Whether it is not text, or text that can be parsed; ValueError."""
     return not isinstance(value, str) or read(value) is not None
 
 
@@ -162,7 +162,7 @@ def _deepest(error: jsonschema.ValidationError) -> Iterable[tuple[Place, str]]:
 
 
 def commented(document: Document, left_out: Sequence[str]) -> str:
-    """The document as YAML, and in a comment before it what it does not tell."""
+    """The document as YAML, after comments that say what is left out."""
     return ''.join(f'# Left out: {each}\n' for each in left_out) + dumped(document)
 
 
@@ -173,7 +173,7 @@ def dumped(document: Document) -> str:
 
 
 def texts_at(value: Any, name: str) -> Iterator[str]:
-    """All text that stands anywhere under this name."""
+    """All texts with this key, at any depth."""
     if isinstance(value, dict):
         if isinstance(value.get(name), str):
             yield value[name]

@@ -1,4 +1,4 @@
-"""A store on its way into a document."""
+"""Converts the content of a store to a document."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -16,12 +16,12 @@ Sections = list[tuple[Values, dict[str, Any]]]
 
 
 class Export:
-    """hashes: whether users keep their passwords, as hashes of them."""
+    """hashes: whether to include password hashes."""
 
     def __init__(self, connection: sa.Connection, *, hashes: bool = False):
         self.connection, self.hashes = connection, hashes
         self.document: dict[str, Any] = {'version': VERSION, 'replace': True}
-        # What there is that the document does not tell.
+        # What exists and is not in the document.
         self.left_out: list[str] = []
         self._indexes: dict[str, Index] = {}
         self._servers: list[Values] | None = None
@@ -31,7 +31,7 @@ class Export:
         return bulk.rows_of(self.connection, table)
 
     def grouped(self, table: str, column: str) -> dict[str, list[Values]]:
-        """All rows of a table, by what they have in a column."""
+        """All rows of a table, by the value of a column."""
         found: dict[str, list[Values]] = defaultdict(list)
         for row in self.rows(table):
             found[row[column]].append(row)
@@ -46,13 +46,13 @@ class Export:
         return {key: [row['tag'] for row in rows] for key, rows in grouped.items()}
 
     def servers(self) -> list[Values]:
-        """Their rows, which are read once."""
+        """The rows of servers, read once."""
         if self._servers is None:
             self._servers = list(self.rows('servers'))
         return self._servers
 
     def section(self, name: str, wanted: Callable[[Values], bool] = lambda row: True) -> Sections:
-        """Put the things of a section that are wanted into the document; their rows, and what is told of them."""
+        """Add the selected things of a section to the document; returns their rows and entries."""
         kind = REFERABLE[name]
         found = [(row, self.entry(kind.schema, row)) for row in self.rows(kind.table) if wanted(row)]
         if found:
@@ -60,7 +60,7 @@ class Export:
         return found
 
     def entry(self, schema: Schema, row: Values) -> dict[str, Any]:
-        """What a row tells, but for what is so where nothing is said."""
+        """The entry for a row, without values that are the default."""
         entry = {}
         for name, each in schema['properties'].items():
             if 'column' not in each:
@@ -76,7 +76,7 @@ class Export:
         return entry
 
     def called(self, section: str, id: str) -> str:
-        """What the thing can be called in the document: its name, where only it is called so, or else its id."""
+        """How to refer to a thing in the document: by its name if that is unique, otherwise by its ID."""
         return self.names(section).get(id, id)
 
     def names(self, section: str) -> dict[str, str]:
@@ -92,7 +92,7 @@ class Export:
         return self._written[section]
 
     def leaves_out(self, what: str, table: str) -> None:
-        """Note that there is something of which nothing is told."""
+        """Note that the rows of this table are left out, if there are any."""
         if number := bulk.count(self.connection, table):
             self.left_out.append(f'{number} {what}')
 

@@ -1,4 +1,4 @@
-"""All that a cloud has, as a document."""
+"""Exports everything in a cloud as a document."""
 
 from typing import Any
 
@@ -13,9 +13,9 @@ from computeapi.main import Service
 
 
 def export(service: Service, *, hashes: bool = False) -> tuple[dict[str, Any], list[str]]:
-    """A document that replaces another cloud by one that is like this one, and what it leaves out.
+    """A document that makes another cloud like this one, and a list of what it leaves out.
 
-    Passwords are no part of it, unless *hashes* asks for hashes of them; nor are tokens, and what guests were told.
+    It contains no passwords, and hashes only with *hashes*; nor tokens, nor what guests were given.
     """
     check_built_in(service)
     files = built_in('image', LocalImages, service.images).files

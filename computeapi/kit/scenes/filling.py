@@ -1,4 +1,4 @@
-"""The rows of a synthetic cloud's servers, made by whatever process; it needs to import little."""
+"""Creates the rows of the servers of a synthetic cloud, possibly in another process, so it imports little."""
 
 import gc
 import random
@@ -22,13 +22,13 @@ from computeapi.kit.scenes.synthetic import SyntheticCloud
 
 CHUNK, AT_ONCE = 1000, 20
 ID_STEP = 97
-"""From the beginning of one id to that of the next: those of two million servers grow, then they go round."""
+"""The distance between consecutive IDs. They increase for two million servers, and then wrap around."""
 IDS_OF_A_TURN = 16 * CHUNK
-"""More than are drawn, so that the next turn knows where to begin."""
+"""IDs reserved for a turn: more than it uses, so that the start of the next turn is known."""
 
 
 class Made(NamedTuple):
-    """So many servers, what writes them, and what they, or those before, take of quotas."""
+    """A number of servers, the insertions for them, and the quota that they, or those before them, use."""
 
     servers: int
     insertions: list[Insertion]
@@ -39,7 +39,7 @@ Maker = Iterator[Made]
 
 
 class SyntheticScene(Scene):
-    """One whose ids are drawn: nobody names its things again, and there are many."""
+    """A scene with random IDs: nothing refers to its things later, and there are many of them."""
 
     def __init__(self, connection: sa.Connection, document: Document, inventory: SyntheticCloud):
         super().__init__(connection, document, inventory.now)
@@ -47,11 +47,11 @@ class SyntheticScene(Scene):
         self.before: dict[str, int] = {}
 
     def divide(self, number: int) -> None:
-        """Be one of several scenes that go on from here in turn; none takes what another does."""
+        """Become one of several scenes that continue from here in turns, without using the same IDs or numbers."""
         self.random, self.before = random.Random(f'ids/{self.seed}/{number}'), self._numbers.copy()
 
     def begin(self, turn: int) -> None:
-        """Draw greater ids, and count on with greater numbers, than in the turns before, whose ever they were."""
+        """Begin a turn, whose IDs and numbers are greater than those of all turns before, of any scene."""
         self.ids, self.drawn = [], IDS_OF_A_TURN * (turn + 1)
         self._numbers = {table: last + CHUNK * turn for table, last in self.before.items()}
 
@@ -63,10 +63,10 @@ class SyntheticScene(Scene):
 
 
 def drawn_ids(source: random.Random, first: int) -> list[str]:
-    """A thousand UUIDs, for to draw them one by one takes much longer; of version 4, as random ones are.
+    """A thousand UUIDs of version 4; drawing them one by one takes much longer.
 
-    first: how many there were before.  Each begins with a greater number than the one before: what is new stands side
-    by side in the indexes of a database, which takes half as long as all over them.
+    first: how many there were before.  Each begins with a greater number than the one before: new rows are then
+    adjacent in the indexes of a database, which takes half as long as inserting everywhere.
     """
     drawn = source.randbytes(5).hex()
     middle = f'{drawn[:4]}-4{drawn[4:7]}-a{drawn[7:]}'
@@ -75,9 +75,9 @@ def drawn_ids(source: random.Random, first: int) -> list[str]:
 
 
 class Filling:
-    """Makes the rows of a synthetic cloud's servers; can be pickled, and asks no database.
+    """Creates the rows of the servers of a synthetic cloud. It can be pickled, and does not use the database.
 
-    dialect: of the one that they are for.
+    dialect: of the database for which the rows are.
     """
 
     def __init__(self, dialect: str, scene: SyntheticScene, servers: LoadedServers, inventory: SyntheticCloud):
@@ -85,7 +85,7 @@ class Filling:
         self.used = Counter[Counted]()
 
     def insertions(self, number: int) -> Maker:
-        """For one of the parts, once: its servers and their volumes; at the end, what they take."""
+        """The servers and volumes of one part, to be called once; at the end, the quota that they use."""
         self.scene.divide(number)
         for chunk, (servers, theirs) in enumerate(self.inventory.part(number).chunks(CHUNK)):
             self.scene.begin(chunk * self.inventory.parts + number)
@@ -93,11 +93,11 @@ class Filling:
         yield Made(0, [], self.used)
 
     def _made(self, document: Document) -> list[Insertion]:
-        """The rows of a chunk, of which nothing is remembered but what others need."""
+        """The rows of a chunk, of which only what later rows need is kept."""
         scene, servers, gathered = self.scene, self.servers, bulk.Gathered()
         scene.document = document
         volumes.load(scene)
-        # The servers still change these.
+        # Adding servers still changes these rows.
         new = scene.rows.pop('volumes', [])
         servers.new_volumes = {row['id']: row for row in new}
         for number, (place, entry) in enumerate(scene.entries('servers'), 1):
@@ -110,7 +110,7 @@ class Filling:
         return gathered.insertions(self.dialect)
 
     def _gather(self, gathered: bulk.Gathered) -> None:
-        """Let go of the rows so far: while there are few, a processor has them all at hand."""
+        """Collect and drop the rows so far. Small batches stay in the cache of the processor."""
         gathered.add(self.scene.rows)
         self.used.update(quota_usages.of_rows(self.scene.rows))
         self.scene.rows.clear()
@@ -119,7 +119,7 @@ class Filling:
 
 @contextmanager
 def without_garbage() -> Iterator[None]:
-    """Nothing in the rows refers to itself, and to look for what does takes as long as all the rest."""
+    """The rows have no reference cycles, and looking for cycles takes as long as everything else."""
     gc.disable()
     try:
         yield
@@ -128,7 +128,8 @@ def without_garbage() -> Iterator[None]:
 
 
 def make(filling: Filling, number: int, sender: Connection, receiver: Connection) -> None:
-    """What a process of its own does, until nobody listens any more: it must not seem to do so itself."""
+    """The main function of a process that creates rows, until nothing reads from the pipe. It closes its copy of the
+    receiving end, which would otherwise count as a reader."""
     receiver.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(BrokenPipeError), without_garbage():

@@ -1,4 +1,4 @@
-"""What happened to servers: their actions and their moves."""
+"""The history of servers: actions and migrations."""
 
 from collections.abc import Callable, Sequence
 
@@ -14,9 +14,9 @@ Flavors = Callable[[str | Entry, Place], Values]
 
 
 def load(scene: Scene, server: Values, entry: Entry, place: Place, flavor: Flavors) -> Sequence[Values]:
-    """Note the actions of a server, and its migrations, which are returned.
+    """Add the actions of a server, and its migrations, which are returned.
 
-    flavor: what a server keeps of one that is named, or described.
+    flavor: returns what a server stores of a flavor that is named or described.
     """
     if 'actions' in entry:
         for number, action in enumerate(entry['actions']):
@@ -52,7 +52,7 @@ def _add_action(scene: Scene, server: Values, entry: Entry, place: Place) -> Non
 
 
 def _add_creation(scene: Scene, server: Values) -> None:
-    """What every server begins with; that of one that is being built has not ended."""
+    """The first action of a server; unfinished if the server is being built."""
     start, finish = server['created_at'], server['launched_at'] or server['created_at']
     failed = server['vm_state'] == VMState.ERROR and server['launched_at'] is None
     ended = finish

@@ -1,4 +1,4 @@
-"""Compute hosts and aggregates of them."""
+"""Compute hosts and host aggregates."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +18,7 @@ PHYSICAL = (
 
 
 def load(scene: Scene) -> None:
-    """The first hosts that are declared stand beside those that there are."""
+    """Declare hosts. The first declared hosts are added to the existing ones, which are therefore declared as well."""
     if scene.document.get('hosts'):
         known = set(scene.index('hosts').rows) if DECLARED.count(scene.connection) == 0 else ()
         for name in known:
@@ -76,7 +76,7 @@ def _load_aggregate(scene: Scene, entry: Entry, place: Place, hosts: list[str]) 
 
 
 def zones_of(scene: Scene) -> Mapping[str, str]:
-    """By host in a zone of its own, that zone."""
+    """The zone of each host, unless that is the default zone."""
     aggregates = scene.index('aggregates').rows
     in_zones = {id: row['metadata'][ZONE] for id, row in aggregates.items() if ZONE in row['metadata']}
     members = [*scene.stored('aggregate_hosts'), *scene.rows['aggregate_hosts']]

@@ -1,4 +1,4 @@
-"""Domains, projects, users and what they may do."""
+"""Domains, projects, users and their roles."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ NOTHING: Values = {'options': {}, 'extra': {}}
 
 
 def load(scene: Scene, hashed: Callable[[str], str]) -> None:
-    """hashed: what is kept of a password."""
+    """hashed: returns the hash of a password."""
     for place, entry in scene.entries('domains'):
         scene.unique_name('domains', entry['name'], (*place, 'name'))
         scene.make('domains', entry, place).update(NOTHING)
@@ -30,7 +30,7 @@ def _load_projects(scene: Scene) -> None:
         row = scene.make('projects', entry, place)
         row.update(NOTHING, parent_id=row['domain_id'])
         made.append((place, entry, row))
-    # A parent may stand below its children.
+    # A parent may come after its children.
     for place, entry, row in made:
         if entry.get('parent'):
             row['parent_id'] = scene.resolve('projects', entry['parent'], (*place, 'parent'), row['domain_id'])
@@ -67,7 +67,7 @@ def _load_user(scene: Scene, entry: Entry, place: Place, hashed: Callable[[str],
 
 
 def _role(scene: Scene, name: str) -> str:
-    """The id of the role of the whole cloud that is called so, made if there is none."""
+    """The ID of the global role with this name, created if there is none."""
     for role_id in scene.index('roles').named.get(name, ()):
         if not scene.row('roles', role_id)['domain_id']:
             return role_id
@@ -77,7 +77,8 @@ def _role(scene: Scene, name: str) -> str:
 
 
 def export(export: Export) -> None:
-    """Without groups: what a user has by a group is not told. Passwords only as hashes, if these are asked for."""
+    """Groups, and roles that users have through groups, are not exported. Passwords are only exported as hashes, on
+    request."""
     export.section('domains', lambda row: row['id'] != DEFAULT_DOMAIN or row['name'] != 'Default')
     for row, entry in export.section('projects'):
         if row['domain_id'] == DEFAULT_DOMAIN:

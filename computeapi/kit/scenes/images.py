@@ -10,7 +10,7 @@ from computeapi.kit.scenes.export import Export
 from computeapi.kit.scenes.scene import Scene
 
 SMALL_BYTES = 64 * 1024
-"""Up to which the data of an image are told in a document."""
+"""The largest image whose data is included in a document."""
 
 
 def load(scene: Scene, files: ImageFiles) -> None:
@@ -32,7 +32,7 @@ def load(scene: Scene, files: ImageFiles) -> None:
 
 @contextmanager
 def kept_at_the_end(scene: Scene, files: ImageFiles) -> Iterator[None]:
-    """The data of the scene's images are theirs from the end of the block on; nothing is left of them if it fails."""
+    """Store the data of the scene's images at the end of the block; delete it if the block fails."""
     try:
         yield
         for image_id, written in scene.image_data.items():

@@ -1,4 +1,4 @@
-"""A document into the store of a service."""
+"""Loads a document into the store of a service."""
 
 from computeapi.backends.identity.local import LocalIdentity
 from computeapi.backends.image.files import ImageFiles
@@ -18,13 +18,13 @@ from computeapi.kit.scenes.servers import LoadedServers
 from computeapi.main import Service
 
 KINDS = {str(state): work.kind for work in reversed(TRANSITIONS) for state in work.doing if state is not None}
-"""By task_state, the kind of the work that it is part of."""
+"""By task_state, the kind of task that it is part of."""
 
 
 def load(service: Service, source: SceneSource) -> list[UserAccount]:
-    """Add what the document describes to what is there, all of it or nothing; who can log in now.
+    """Add what the document describes to the store, completely or not at all; returns who can log in.
 
-    Nobody may do anything to the cloud meanwhile. Invalid, with the place and the line, for what cannot be.
+    The caller ensures that nothing else happens in the cloud. Raises Invalid with the place and line of an error.
     """
     document = source.check()
     check_built_in(service)
@@ -44,7 +44,7 @@ def load(service: Service, source: SceneSource) -> list[UserAccount]:
 
 
 def check_built_in(service: Service) -> None:
-    """NotSupported for a cloud that keeps its things elsewhere."""
+    """Raise NotSupported for a cloud whose services are not built in."""
     built_in('identity', LocalIdentity, service.identity)
     built_in('image', LocalImages, service.images)
     built_in('network', LocalNetworks, service.networks)
@@ -52,7 +52,7 @@ def check_built_in(service: Service) -> None:
 
 
 def fill(service: Service, scene: Scene) -> None:
-    """Let the scene have all rows of its document."""
+    """Add all rows of the document to the scene."""
     users = built_in('identity', LocalIdentity, service.identity).users
     identity.load(scene, users.passwords.hash)
     hosts.load(scene)

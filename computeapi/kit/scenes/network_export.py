@@ -1,4 +1,4 @@
-"""What there is of networks, for a document."""
+"""Exports networks to a document."""
 
 from computeapi.db.ports import ROUTER_GATEWAY, ROUTER_INTERFACE
 from computeapi.kit.scenes.export import Export
@@ -9,7 +9,7 @@ OF_SERVERS = 'compute:'
 
 
 class Ports:
-    """All ports, with their addresses and groups."""
+    """All ports, with their addresses and security groups."""
 
     def __init__(self, export: Export):
         self.export = export
@@ -18,7 +18,7 @@ class Ports:
         self.by_id = {row['id']: row for row in export.rows('ports')}
 
     def beside(self, row: Values) -> Values:
-        """What is told of a port beside its row."""
+        """The properties of a port that are not in its row."""
         subnets, groups = self.export.names('subnets'), self.export.names('security_groups')
         own = self.fixed.get(row['id'], ())
         fixed = [{'subnet': subnets[each['subnet_id']], 'ip_address': each['ip_address']} for each in own]
@@ -26,14 +26,14 @@ class Ports:
         return {'fixed_ips': fixed, 'security_groups': held}
 
     def plug(self, row: Values) -> Values:
-        """What joins a router to a network."""
+        """The connection of a router to a network."""
         facts = {'id': row['id'], 'network': self.export.called('networks', row['network_id'])}
         facts |= self.export.entry(PLUG, row)
         return facts | {'mac_address': row['mac_address'], 'fixed_ips': self.beside(row)['fixed_ips']}
 
 
 def export(export: Export) -> Ports:
-    """Of the ports of servers their servers tell."""
+    """Export networks. Ports of servers are part of their servers."""
     tags = export.tags('network_tags')
     subnets = export.grouped('subnets', 'network_id')
     for row, entry in export.section('networks'):
@@ -54,7 +54,7 @@ def export(export: Export) -> Ports:
     for row, entry in export.section('ports', lambda row: row['id'] in wanted):
         entry |= ports.beside(row) | _tags(row, tags)
         if row['device_owner'].startswith(OF_SERVERS):
-            # What the server will say.
+            # These follow from the server.
             for name in ('device_id', 'device_owner', 'host'):
                 entry.pop(name, None)
     for row, entry in export.section('floating_ips'):
@@ -89,7 +89,7 @@ def _export_routers(export: Export, ports: Ports, tags: dict[str, list[str]]) ->
 
 
 def _given(export: Export) -> set[str]:
-    """Ports that servers have, but that were not made for them."""
+    """Ports of servers that were not created for them."""
     found = set()
     for row in export.servers():
         found |= {each['port_id'] for each in row['network_info'] if not each['created']}

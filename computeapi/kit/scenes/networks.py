@@ -30,18 +30,18 @@ UNSAID: Values = {
     'allowed_address_pairs': [],
     'extra_dhcp_opts': [],
 }
-"""What a port has where nothing is said."""
+"""The defaults of a port."""
 
 Fixed = Sequence[tuple[str, str]]
 """Subnets and addresses."""
 Given = tuple[Fixed, Sequence[str]]
-"""The addresses of a port, and its security groups."""
+"""The addresses and security groups of a port."""
 
 
 class AddressBook:
-    """Which addresses are given, and which are free.
+    """Which addresses are in use, and which are free.
 
-    What the document states is taken before any other is given, wherever it stands.
+    Addresses in the document are reserved before any other is assigned, wherever they are in it.
     """
 
     def __init__(self, scene: Scene):
@@ -50,7 +50,7 @@ class AddressBook:
         self.macs: dict[str, set[str]] = defaultdict(set)
         self._free: dict[str, Iterator[str]] = {}
         self._by_version: dict[str, Sequence[tuple[Values, bool]]] = {}
-        # Of the ports of the section, what they were given.
+        # What the ports of the section were given.
         self.given: dict[str, Given] = {}
         for table in ('fixed_ips', 'reserved_addresses'):
             for row in bulk.rows_of(scene.connection, table, ['subnet_id', 'ip_address']):
@@ -68,7 +68,7 @@ class AddressBook:
         raise SceneError(place, f'{address} is on no subnet of the network')
 
     def usual(self, network_id: str, mac: str) -> Fixed:
-        """One of each version, as a port gets them that says nothing."""
+        """The default addresses of a port: one of each IP version."""
         given, versions = [], set()
         for subnet, stateless in self._usual(network_id):
             if stateless:
@@ -79,14 +79,14 @@ class AddressBook:
         return given
 
     def _usual(self, network_id: str) -> Sequence[tuple[Values, bool]]:
-        """The subnets of a network, IPv4 first, and whether their addresses follow from those of cards."""
+        """The subnets of a network, IPv4 first, and whether their addresses are derived from MAC addresses."""
         if network_id not in self._by_version:
             subnets = sorted(self.subnets[network_id], key=lambda each: each['ip_version'])
             self._by_version[network_id] = [(subnet, addresses.is_stateless(subnet)) for subnet in subnets]
         return self._by_version[network_id]
 
     def free(self, subnet: Values) -> str | None:
-        """One that nobody has, taken now; None if the subnet has none."""
+        """A free address, which is taken now; None if the subnet has none."""
         if subnet['id'] not in self._free:
             self._free[subnet['id']] = addresses.after(subnet['allocation_pools'], subnet.get('last_address'))
         taken = self.taken[subnet['id']]
@@ -172,13 +172,13 @@ def _add_rule(scene: Scene, group: Values, rule: Values) -> None:
 
 
 def _let_out(scene: Scene, group: Values) -> None:
-    """What a new group has."""
+    """Add the rules of a new group."""
     for version in VERSIONS:
         _add_rule(scene, group, {'direction': 'egress', 'ethertype': version})
 
 
 def default_group(scene: Scene, project_id: str) -> str:
-    """That of a project, made if it has none."""
+    """The default group of a project, created if it does not exist."""
     known = scene.default_groups
     if project_id not in known:
         index = scene.index('security_groups')
@@ -198,7 +198,7 @@ def _new_default_group(scene: Scene, project_id: str) -> Values:
 
 
 def _take_stated(scene: Scene, book: AddressBook) -> None:
-    """Every address that the document states is given to nobody else."""
+    """Reserve every address that is given in the document."""
     stated = [entry for section in ('ports', 'routers') for _, entry in scene.entries(section)]
     for _, server in scene.entries('servers'):
         stated += server.get('networks', ())
@@ -208,12 +208,12 @@ def _take_stated(scene: Scene, book: AddressBook) -> None:
     texts |= {entry['address'] for _, entry in scene.entries('floating_ips') if entry.get('address')}
     for subnets in book.subnets.values():
         for subnet in subnets:
-            # One may be on several networks; too many taken do no harm.
+            # An address may be in several networks; reserving too many does no harm.
             book.taken[subnet['id']] |= texts
 
 
 def finish_port(scene: Scene, book: AddressBook, row: Values, entry: Entry, place: Place) -> Given:
-    """Give a port what it needs beside its row."""
+    """Add what belongs to a port besides its row."""
     network_id = row['network_id']
     stated = row.get('mac_address')
     row['mac_address'] = stated or book.mac(network_id, row['id'])
@@ -246,7 +246,7 @@ def _fixed(scene: Scene, book: AddressBook, network_id: str, mac: str, entry: En
 
 
 def _groups(scene: Scene, row: Values, entry: Entry, place: Place) -> Sequence[str]:
-    """The ids of the security groups of a port."""
+    """The IDs of the security groups of a port."""
     if not row['port_security_enabled'] or row['device_owner'].startswith('network:'):
         return ()
     if 'security_groups' not in entry:
@@ -261,13 +261,13 @@ def _groups(scene: Scene, row: Values, entry: Entry, place: Place) -> Sequence[s
 
 
 def new_port(scene: Scene, port_id: str, network_id: str, facts: Values) -> Values:
-    """The row of a port that nothing else is said of."""
+    """The row of a port with default values."""
     times = {'created_at': scene.now, 'updated_at': scene.now}
     return {**UNSAID, 'id': port_id, 'network_id': network_id, **times, **facts}
 
 
 def times_of(scene: Scene, schema: Schema, entry: Entry, place: Place, owner: Values) -> Values:
-    """When a port was made and changed, and how often: with what it belongs to, unless it says otherwise."""
+    """The times and revision of a port; by default, its times are those of its owner."""
     stated = scene.values(schema, entry, place)
     created = stated['created_at'] or owner['created_at']
     times = {'created_at': created, 'updated_at': stated['updated_at'] or created}
@@ -299,7 +299,7 @@ def _join(scene: Scene, book: AddressBook, router: Values, entry: Entry, place: 
 
 
 def load_floating_ips(scene: Scene, book: AddressBook, ports_of: Mapping[str, list[Values]]) -> None:
-    """ports_of: servers, the first of theirs first."""
+    """ports_of: the ports of each server, in order."""
     first = {row['port_id']: row['ip_address'] for row in reversed(scene.rows['fixed_ips'])}
     for place, entry in scene.entries('floating_ips'):
         row = scene.make('floating_ips', entry, place)

@@ -1,4 +1,4 @@
-"""`computeapi populate`: a synthetic inventory into a store, or into a file."""
+"""`computeapi populate`: writes a synthetic cloud to a store."""
 
 import copy
 import itertools
@@ -19,19 +19,20 @@ from computeapi.kit.scenes.synthetic import SyntheticCloud
 from computeapi.main import Service
 
 MANY = 10_000
-"""From so many servers on it is faster to make the rows in processes of their own, which take a second to start."""
+"""From this number of servers on, it is faster to create rows in other processes, which take a second to start."""
 
 
 def populate(
     service: Service, inventory: SyntheticCloud, told: Callable[[int], None] = lambda done: None, many: int = MANY
 ) -> None:
-    """Add all of it to what is there, or nothing.
+    """Add the whole cloud to the store, or nothing.
 
-    told: hears how many servers there are, now and then.  many: from so many servers on other processes make the rows.
+    told: is called from time to time with the number of servers so far.  many: from this number of servers on, other
+    processes create the rows.
     """
     with service.store.write() as connection:
         _fill(connection, _begin(service, connection, inventory), inventory, told, many)
-        # These look for the rows of each host, now along an index.
+        # These queries need the indexes, which are complete now.
         allocations.count(connection)
         bulk.go_on_counting(connection)
 
@@ -55,7 +56,7 @@ def _fill(
 
 
 def _begin(service: Service, connection: sa.Connection, inventory: SyntheticCloud) -> Filling:
-    """Write all but the servers and their volumes."""
+    """Write everything but the servers and their volumes."""
     scene = SyntheticScene(connection, inventory.frame(), inventory)
     loading.fill(service, scene)
     book, zones = networks.AddressBook(scene), hosts.zones_of(scene)
@@ -66,14 +67,14 @@ def _begin(service: Service, connection: sa.Connection, inventory: SyntheticClou
 
 
 def _in_turn(makers: Sequence[Maker]) -> Maker:
-    """What each of them makes, so that one that waits for its turn is all that is ahead."""
+    """Alternate between the makers, so that each is at most one chunk ahead."""
     return (made for some in itertools.zip_longest(*makers) for made in some if made is not None)
 
 
 @contextmanager
 def _apart(filling: Filling, number: int) -> Iterator[Maker]:
-    """Rows that another process makes while those before are written."""
-    # A copy of this process is there at once; but where it has threads, who knows what they hold.
+    """Rows that another process creates while earlier ones are written."""
+    # A fork starts at once, but other threads of this process might hold locks.
     alone = threading.active_count() == 1
     process = multiprocessing.get_context('fork').Process if alone else multiprocessing.get_context('spawn').Process
     receiver, sender = multiprocessing.Pipe(duplex=False)

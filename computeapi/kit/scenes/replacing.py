@@ -1,4 +1,4 @@
-"""What is left of a cloud that a document replaces."""
+"""What remains of a cloud that a document replaces."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,16 +18,16 @@ KEPT = {
     *('identity_endpoint_groups', 'identity_registered_limits', 'identity_policies'),
     *('processes', 'services', 'quota_classes', 'volume_quota_classes'),
 }
-"""Tables of what no document tells, or that only the service itself knows."""
+"""Tables that no document describes, or that only the service itself maintains."""
 HOSTS = {'hypervisors', 'cells', 'hosts_off', 'declared_hosts'}
 VOLUME_TYPES = bulk.names(('volume_type', 'volume_qos'))
 
 
 def begin(connection: sa.Connection, document: Document) -> Document:
-    """Leave nothing behind but what a cloud cannot do without; the document with what it needs of that.
+    """Delete everything that is not necessary; returns the document, with what it needs of the rest.
 
-    The users that a cloud begins with stay, with their projects and passwords, unless the document has its own; hosts
-    and types of volumes stay where it says nothing of any.
+    The initial users stay, with their projects and passwords, unless the document has them. Hosts and volume types stay
+    if the document has none.
     """
     before = Export(connection, hashes=True)
     export_identity(before)
@@ -68,7 +68,7 @@ def _is_default(entry: Mapping[str, Any]) -> bool:
 
 
 def _with_password(entry: Mapping[str, Any], before: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    """A user of whom nothing else is said has the password that the one of that name had."""
+    """The user keeps the password of an existing user with the same name, unless the document has another one."""
     known = before.get(entry['name'], {}).get('password_hash') if _is_default(entry) else None
     if known is None or entry.get('password') or entry.get('password_hash'):
         return entry

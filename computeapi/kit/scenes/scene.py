@@ -1,4 +1,4 @@
-"""A document on its way into a store: what its things are called, and the rows that they become."""
+"""Converts a document to rows: resolves names, and collects the rows of each table."""
 
 import functools
 import uuid
@@ -20,15 +20,15 @@ Entry = Mapping[str, Any]
 Values = dict[str, Any]
 
 HEXADECIMAL = ('domains', 'projects', 'users')
-"""What identity calls by digits alone."""
+"""Sections whose IDs are written without dashes."""
 MANY = ('servers', 'ports')
 OWNERS = {'project_id': 'projects', 'owner': 'projects', 'user_id': 'users'}
-"""What is named in a column that tells whose a thing is."""
+"""The section that a column with an owner refers to."""
 IDS = uuid.UUID('5e0a35d6-2f5d-4d34-9b8e-0d6c8f4f2f5a')
 
 
 class Index:
-    """The things of one section that can be named, as rows: those that are there, and those of the document."""
+    """The things of a section that can be referred to, as rows: those in the store and those of the document."""
 
     def __init__(self, id: str, name: str, owner: str | None):
         self.keys = (id, name, owner)
@@ -42,17 +42,17 @@ class Index:
             self.named[row[name]].append(row[id])
 
     def forget(self, ids: Iterable[str]) -> None:
-        """Nobody names these any more."""
+        """Forget things that are not referred to any more."""
         for each in ids:
             row = self.rows.pop(each)
             self.named.pop(row[self.keys[1]], None)
 
     def find(self, reference: str, owner: str | None) -> list[str]:
-        """Ids: that id, or else those of that name."""
+        """The IDs that a reference matches: this ID, or else all things with this name."""
         return [reference] if reference in self.rows else self.called(reference, owner)
 
     def called(self, name: str, owner: str | None) -> list[str]:
-        """Ids: of that name, those of the owner alone if there are any."""
+        """The IDs of all things with this name; only those of the owner, if there are any."""
         found = self.named.get(name, [])
         if len(found) > 1 and (column := self.keys[2]):
             return [each for each in found if self.rows[each][column] == owner] or found
@@ -60,7 +60,7 @@ class Index:
 
 
 class Fact(NamedTuple):
-    """How a property is kept: where, of which section it names a thing, and whether it is a time."""
+    """How a property is stored: the column, the section that it refers to, and whether it is a time."""
 
     column: str
     section: str | None
@@ -68,7 +68,7 @@ class Fact(NamedTuple):
 
 
 class Facts:
-    """How a thing is read: what its columns have where nothing is said, and its properties by name."""
+    """How a thing is read: the default values by column, and its properties by name."""
 
     def __init__(self, schema: Schema):
         kept = {name: each for name, each in schema['properties'].items() if 'column' in each}
@@ -79,16 +79,16 @@ class Facts:
 
 
 class Scene:
-    """Rows to be written, by table, and what things in the document can be called by.
+    """The rows to write, by table, and the names by which things in the document can be referred to.
 
-    now: when things were made that do not say so.
+    now: the default time of creation.
     """
 
     def __init__(self, connection: sa.Connection, document: Document, now: datetime):
         self.connection, self.document, self.now = connection, document, now
         self.seed = document.get('seed', 0)
         self.rows: dict[str, list[Values]] = defaultdict(list)
-        # By the id of a user who was given a password.
+        # By user ID, the password in plain text.
         self.passwords: dict[str, str] = {}
         self.image_data: dict[str, Written] = {}
         self._indexes: dict[str, Index] = {}
@@ -101,19 +101,19 @@ class Scene:
     # ------------------------------------------------------------ names
 
     def index(self, section: str) -> Index:
-        """What can be called by name in a section; what the store has is read when it is first asked for."""
+        """The things of a section by name; those in the store are read on first use."""
         index = self._indexes.get(section)
         if index is None:
             kind = REFERABLE[section]
             self._indexes[section] = index = Index(kind.id, kind.name, kind.owner)
-            # There may be many of these, and nothing is asked of them but what they are called.
+            # There may be many of these, and only their names are needed.
             names = [kind.id, kind.name, kind.owner] if section in MANY and kind.owner else None
             for row in bulk.rows_of(self.connection, kind.table, names):
                 index.add(row)
         return index
 
     def resolve(self, section: str, reference: str, place: Place, owner: str | None = None) -> str:
-        """The id of the thing that is named; SceneError if there is none, or are several."""
+        """The ID of the thing with this name or ID; SceneError if there is none, or several."""
         index = self._indexes.get(section) or self.index(section)
         if reference in index.rows:
             return reference
@@ -127,39 +127,39 @@ class Scene:
         return self.index(section).rows[id]
 
     def entries(self, section: str) -> Iterable[tuple[Place, Entry]]:
-        """The things of a section, and where each is."""
+        """The things of a section, and the place of each."""
         return (((section, number), entry) for number, entry in enumerate(self.document.get(section, ())))
 
     def made_id(self, *parts: str) -> str:
-        """A UUID that is the same for the same parts and seed; for each further time that they come, another one."""
+        """A UUID derived from the parts and the seed; each repetition of the parts gives another one."""
         self._made[parts] += 1
         return str(uuid.uuid5(IDS, '/'.join((str(self.seed), *parts, str(self._made[parts])))))
 
     def stored(self, table: str) -> Iterator[Values]:
-        """The rows that the store has."""
+        """The rows in the store."""
         return bulk.rows_of(self.connection, table)
 
     @functools.cached_property
     def cells(self) -> set[str]:
-        """Their names; what is added to them is known."""
+        """The names of all cells; new ones are added to the set."""
         return {row['name'] for row in self.stored('cells')}
 
     @functools.cached_property
     def image_properties(self) -> Mapping[str, Mapping[str, str]]:
-        """By image, when the images of the document are made."""
+        """By image; available when the images of the document have been added."""
         found: dict[str, dict[str, str]] = defaultdict(dict)
         for row in (*self.stored('image_properties'), *self.rows['image_properties']):
             found[row['owner_id']][row['name']] = row['value']
         return found
 
     def title(self, column: str | None, owner: str | None) -> str:
-        """What is called the same whenever the document is loaded: the name of an owner."""
+        """The name of an owner, which is the same each time the document is loaded, unlike its ID."""
         section = OWNERS.get(column or '')
         row = self.index(section).rows.get(owner or '') if section else None
         return str(row['name']) if row else owner or ''
 
     def number(self, table: str) -> int:
-        """The next one of a table that counts."""
+        """The next number of a table with numeric IDs."""
         if table not in self._numbers:
             self._numbers[table] = bulk.greatest(self.connection, table)
         self._numbers[table] += 1
@@ -175,7 +175,7 @@ class Scene:
             self.add(table, owner_id=owner_id, name=name, value=str(value))
 
     def values(self, schema: Schema, entry: Entry, place: Place, owner: str | None = None) -> Values:
-        """What an entry says, by column."""
+        """The values of an entry, by column."""
         facts = self._facts.get(id(schema))
         if facts is None:
             facts = self._facts[id(schema)] = Facts(schema)
@@ -193,7 +193,7 @@ class Scene:
         return row
 
     def make(self, section: str, entry: Entry, place: Place) -> Values:
-        """The row of a thing, written down and known by its name; SceneError if its id is taken."""
+        """Create the row of a thing, and index it by name; SceneError if its ID is taken."""
         kind = REFERABLE[section]
         owner = self.owner(section, entry, place)
         row = self.values(kind.schema, entry, place, owner)
@@ -217,7 +217,7 @@ class Scene:
         self.rows[kind.table].append(row)
 
     def unique_name(self, section: str, name: str, place: Place, owner: str | None = None) -> None:
-        """SceneError if another thing, of the same owner, has the name, where no two can."""
+        """Raise SceneError if the name, which must be unique (for the owner), is taken."""
         index = self.index(section)
         column = index.keys[2]
         for other in index.named.get(name, ()):
@@ -225,7 +225,7 @@ class Scene:
                 raise SceneError(place, f'{name} already exists')
 
     def owner(self, section: str, entry: Entry, place: Place) -> str | None:
-        """The id of the project, domain or user that a thing belongs to."""
+        """The ID of the project, domain or user that a thing belongs to."""
         kind = REFERABLE[section]
         if kind.owner == 'domain_id':
             domain = entry.get('domain')
@@ -235,12 +235,12 @@ class Scene:
         return self.project(entry, place) if kind.owner else None
 
     def project(self, entry: Entry, place: Place) -> str:
-        """That of the entry, or of the document; administrators' things may be nobody's."""
+        """The project of the entry, or of the document; '' if the entry explicitly has none."""
         named = entry.get('project', self.document.get('project', 'admin'))
         return self.resolve('projects', named, (*place, 'project')) if named else ''
 
     def user(self, entry: Entry, place: Place) -> str:
-        """That of the entry, or one who is called like the project, or else the administrator."""
+        """The user of the entry, or else one with the name of the project, or else the administrator."""
         if entry.get('user'):
             return self.resolve('users', entry['user'], (*place, 'user'))
         project = self.index('projects').rows.get(self.project(entry, place))
@@ -251,18 +251,18 @@ class Scene:
         return next(iter(users.rows), '')
 
     def leave(self, counted: Iterable[str]) -> None:
-        """Read what servers may ask of the store, also of the tables that count, and ask it no more."""
+        """Read everything that servers may need from the store, including the counters of tables, and stop using it."""
         for section in REFERABLE:
             self.index(section)
         for table in counted:
             self._numbers.setdefault(table, bulk.greatest(self.connection, table))
         self.__dict__['image_properties'] = self.image_properties
-        # By where schemas are in the memory of this process.
+        # The keys are memory addresses in this process.
         self._facts.clear()
         del self.connection
 
     def write(self) -> None:
-        """Let the store have all rows that there are so far."""
+        """Write all rows so far to the store."""
         bulk.insert(self.connection, self.rows)
         bulk.go_on_counting(self.connection)
         self.rows.clear()

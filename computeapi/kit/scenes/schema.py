@@ -1,8 +1,8 @@
-"""What may stand in a file that describes a cloud: the only description of it, which checks it and is documented.
+"""The schema of cloud files: it validates them, and their documentation is generated from it.
 
-A property with a `column` is kept in that column of the table of its section, one with `of` names a thing of that
-section, by its name or its id. `default` is what a thing has where the file says nothing, and what an export leaves
-out. Properties without a column are for the module of the section to understand.
+A property with `column` is stored in that column of the section's table; one with `of` refers to a thing of that
+section, by its name or its ID. `default` is the value if the file has none, and an export leaves it out. Properties
+without a column are handled by the module of the section.
 """
 
 from typing import Any
@@ -10,14 +10,14 @@ from typing import Any
 Schema = dict[str, Any]
 
 VERSION = 1
-"""Of the form of the file."""
+"""The version of the format."""
 
 STRING: Schema = {'type': ['string', 'null'], 'maxLength': 65535}
 NAME: Schema = {'type': 'string', 'maxLength': 255}
 FILE_NAME: Schema = {'type': 'string', 'maxLength': 64, 'pattern': r'^[A-Za-z0-9_-]+\Z'}
-"""What a thing is called that has a file, or a folder, of its own: no path that leads elsewhere."""
+"""The name of something that has its own file or directory: it cannot be a path that leads elsewhere."""
 MOST = 2**63 - 1
-"""What a database holds in a number."""
+"""The limit of numbers in a database."""
 INTEGER: Schema = {'type': ['integer', 'null'], 'minimum': -MOST, 'maximum': MOST}
 AMOUNT: Schema = {'type': 'integer', 'minimum': 0, 'maximum': MOST}
 NUMBER: Schema = {'type': 'number', 'minimum': -MOST, 'maximum': MOST}
@@ -32,12 +32,12 @@ REFERENCE: Schema = {'type': ['string', 'null']}
 
 
 def kept(kind: Schema, text: str = '', *, default: Any = None, column: str = '') -> Schema:
-    """A property that is kept in a column, of its own name where none is said."""
+    """A property that is stored in a column, by default of the same name."""
     return kind | {'column': column, 'default': default, 'description': text}
 
 
 def refers(section: str, column: str = '', text: str = '') -> Schema:
-    """The name or the id of a thing of a section; kept in a column, if one is said."""
+    """The name or the ID of a thing of a section; stored in a column, if one is given."""
     return REFERENCE | {'of': section, 'description': text} | ({'column': column} if column else {})
 
 
@@ -46,7 +46,7 @@ def about(kind: Schema, text: str) -> Schema:
 
 
 def entry(required: tuple[str, ...] = (), /, **properties: Schema) -> Schema:
-    """A thing, which has these properties and no others; what it must have is not null."""
+    """An object with these properties and no others; required ones cannot be null."""
     named = {
         name: schema | {'column': schema['column'] or name} if 'column' in schema else schema
         for name, schema in properties.items()
@@ -57,15 +57,15 @@ def entry(required: tuple[str, ...] = (), /, **properties: Schema) -> Schema:
     return {'type': 'object', 'properties': named, 'required': list(required), 'additionalProperties': False}
 
 
-MADE = 'derived from the name by default'
+MADE = 'default: derived from the name'
 ID = kept({'type': 'string', 'minLength': 1, 'maxLength': 64}, MADE)
 LABEL = kept(NAME, default='')
 DESCRIPTION = kept({'type': ['string', 'null'], 'maxLength': 65535}, default='')
 PROJECT = refers('projects', 'project_id', 'the owner')
-USER = refers('users', 'user_id', 'the creator')
+USER = refers('users', 'user_id', 'the user who created it')
 TIMES = {'created_at': kept(TIME), 'updated_at': kept(TIME)}
 REVISED = {**TIMES, 'revision': kept(AMOUNT, default=1, column='revision_number')}
-STATUS = about(NAME, 'unless it follows from what uses the volume')
+STATUS = about(NAME, 'only if it does not follow from the attachments')
 
 
 def flag(default: bool, text: str = '', column: str = '') -> Schema:
@@ -79,13 +79,13 @@ PROJECT_ENTRY = entry(
     name=LABEL,
     description=DESCRIPTION,
     enabled=flag(True),
-    domain=refers('domains', 'domain_id', 'the default one'),
+    domain=refers('domains', 'domain_id', 'default: the default domain'),
     parent=about(REFERENCE | {'of': 'projects'}, 'the parent project'),
     tags=kept(LABELS, default=[]),
 )
 ROLE = entry(
     ('role',),
-    role=about(NAME, 'created if it does not exist'),
+    role=about(NAME, 'created if no role has this name'),
     project=refers('projects'),
     domain=refers('domains'),
     system=about({'const': 'all'}, 'on the whole cloud'),
@@ -97,12 +97,12 @@ USER_ENTRY = entry(
     name=LABEL,
     description=DESCRIPTION,
     enabled=flag(True),
-    domain=refers('domains', 'domain_id', 'the default one'),
+    domain=refers('domains', 'domain_id', 'default: the default domain'),
     default_project=refers('projects', 'default_project_id'),
-    password=about(NAME, 'generated and reported by default'),
-    password_hash=about(NAME, 'a bcrypt hash, instead'),
-    roles=about({'type': 'array', 'items': ROLE}, 'the roles of the user, and where they apply'),
-    extra=kept(OBJECT, 'such as an email', default={}),
+    password=about(NAME, 'generated and reported if not given'),
+    password_hash=about(NAME, 'a bcrypt hash, instead of a password'),
+    roles=about({'type': 'array', 'items': ROLE}, 'the roles that the user has, and on what'),
+    extra=kept(OBJECT, 'other attributes, such as an email address', default={}),
 )
 FLAVOR = entry(
     ('name',),
@@ -122,7 +122,7 @@ FLAVOR = entry(
     **TIMES,
 )
 OWN_FLAVOR: Schema = {'type': ['string', 'object', 'null'], 'if': {'type': 'object'}, 'then': FLAVOR}
-"""The name or the id of a flavor, or all that one was."""
+"""The name or the ID of a flavor, or all properties of a former one."""
 IMAGE = entry(
     (),
     id=kept(FILE_NAME, MADE),
@@ -130,7 +130,7 @@ IMAGE = entry(
     project=refers('projects', 'owner', 'the owner'),
     status=kept(NAME, default='active'),
     visibility=kept(NAME, default='public'),
-    size=kept(INTEGER, 'in bytes; without data, nothing can be downloaded'),
+    size=kept(INTEGER, 'in bytes; without `data`, there is nothing to download'),
     data=about(STRING, 'in base64'),
     virtual_size=kept(INTEGER),
     min_disk=kept(AMOUNT, default=0),
@@ -153,9 +153,9 @@ SUBNET = entry(
     description=DESCRIPTION,
     project=PROJECT,
     cidr=kept(NAME),
-    gateway_ip=kept(IP_ADDRESS, 'the first address; null for none'),
+    gateway_ip=kept(IP_ADDRESS, 'default: the first address; null: none'),
     enable_dhcp=flag(True),
-    allocation_pools=kept({'type': 'array', 'items': POOL}, 'all except the gateway'),
+    allocation_pools=kept({'type': 'array', 'items': POOL}, 'default: all addresses but the gateway'),
     dns_nameservers=kept(LABELS, default=[]),
     host_routes=kept(OBJECTS, default=[]),
     ipv6_ra_mode=kept(STRING),
@@ -194,8 +194,8 @@ ROUTER = entry(
     admin_state_up=flag(True),
     enable_snat=flag(True),
     routes=kept(OBJECTS, default=[]),
-    gateway=about(PLUG, 'the external network'),
-    interfaces=about({'type': 'array', 'items': PLUG}, 'the networks that it connects, each at its gateway address'),
+    gateway=about(PLUG, 'the external network that it is connected to'),
+    interfaces=about({'type': 'array', 'items': PLUG}, 'the networks that it connects; default address: the gateway'),
     tags=LABELS,
     **REVISED,
 )
@@ -219,14 +219,16 @@ SECURITY_GROUP = entry(
     description=DESCRIPTION,
     project=PROJECT,
     stateful=flag(True),
-    rules=about({'type': 'array', 'items': RULE}, 'by default, all outgoing traffic is allowed'),
+    rules=about({'type': 'array', 'items': RULE}, 'default: all outgoing traffic is allowed'),
     tags=LABELS,
     **REVISED,
 )
 PORT_FACTS = {
     'mac_address': kept(NAME),
-    'fixed_ips': about(ADDRESSES, 'one per IP version of the network'),
-    'security_groups': about({'type': 'array', 'items': REFERENCE | {'of': 'security_groups'}}, 'that of the project'),
+    'fixed_ips': about(ADDRESSES, 'default: one for each IP version of the network'),
+    'security_groups': about(
+        {'type': 'array', 'items': REFERENCE | {'of': 'security_groups'}}, 'default: the default group of the project'
+    ),
     'vnic_type': kept(NAME, default='normal'),
     'admin_state_up': flag(True),
     'port_security_enabled': flag(True),
@@ -254,11 +256,11 @@ FLOATING_IP = entry(
     id=ID,
     description=DESCRIPTION,
     project=PROJECT,
-    network=refers('networks', 'floating_network_id', 'an external one'),
-    address=kept(IP_ADDRESS | {'type': 'string'}, 'a free one', column='floating_ip_address'),
+    network=refers('networks', 'floating_network_id', 'an external network'),
+    address=kept(IP_ADDRESS | {'type': 'string'}, 'default: a free one', column='floating_ip_address'),
     port=refers('ports', 'port_id'),
-    server=about(REFERENCE | {'of': 'servers'}, 'associated with its first port'),
-    fixed_address=kept(IP_ADDRESS, 'the first of the port', column='fixed_ip_address'),
+    server=about(REFERENCE | {'of': 'servers'}, 'the server whose first port it leads to'),
+    fixed_address=kept(IP_ADDRESS, 'default: the first address of the port', column='fixed_ip_address'),
     tags=LABELS,
     **REVISED,
 )
@@ -280,7 +282,7 @@ VOLUME = entry(
     project=PROJECT,
     user=USER,
     size=kept(AMOUNT, 'in GiB'),
-    type=refers('volume_types', 'volume_type_id', 'the default one'),
+    type=refers('volume_types', 'volume_type_id', 'default: the default type'),
     status=STATUS,
     bootable=flag(False),
     multiattach=flag(False),
@@ -300,7 +302,7 @@ VOLUME_SNAPSHOT = entry(
     project=PROJECT,
     user=USER,
     volume=refers('volumes', 'volume_id'),
-    size=kept(INTEGER, 'that of the volume'),
+    size=kept(INTEGER, 'default: the size of the volume'),
     status=kept(NAME, default='available'),
     metadata=TEXTS,
     **TIMES,
@@ -308,7 +310,7 @@ VOLUME_SNAPSHOT = entry(
 HOST = entry(
     ('name',),
     name=kept(NAME, column='host'),
-    hypervisor_hostname=kept(NAME, 'as the host'),
+    hypervisor_hostname=kept(NAME, 'default: the name of the host'),
     hypervisor_type=kept(NAME, default='simulated'),
     hypervisor_version=kept(AMOUNT, default=1000),
     host_ip=kept(NAME),
@@ -317,11 +319,11 @@ HOST = entry(
     local_gb=kept(AMOUNT, default=4096),
     cpu_info=kept(OBJECT),
     cell=kept(NAME, default='cell1'),
-    zone=about(NAME, 'its availability zone: an aggregate of that name is created'),
+    zone=about(NAME, 'the availability zone; an aggregate of that name is created if none in the file has it'),
     disabled=about(BOOLEAN, 'it gets no new servers'),
     disabled_reason=STRING,
     forced_down=BOOLEAN,
-    down=about(BOOLEAN, 'it is powered off, until `GET /os-hosts/NAME/startup` of 2.1'),
+    down=about(BOOLEAN, 'it is off, until `GET /os-hosts/NAME/startup` at 2.1'),
 )
 AGGREGATE = entry(
     ('name',),

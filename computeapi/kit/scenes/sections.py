@@ -1,4 +1,4 @@
-"""The sections of a file that describes a cloud: what their things are kept in, and what they are called by."""
+"""The sections of a cloud file: where their things are stored, and how they are referred to."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from computeapi.kit.scenes.server_schema import SERVER
 
 
 class Section(NamedTuple):
-    """schema: of one thing.  id, name, owner: the columns by which others name a thing, its project and so on."""
+    """schema: of one thing.  id, name, owner: the columns with the ID, the name and the project (or other owner)."""
 
     table: str
     schema: Schema
@@ -23,23 +23,23 @@ SECTIONS = {
     'projects': Section('identity_projects', schema.PROJECT_ENTRY, 'Projects.', owner='domain_id'),
     'users': Section('identity_users', schema.USER_ENTRY, 'Users and their roles.', owner='domain_id'),
     'hosts': Section('hypervisors', schema.HOST, 'Compute hosts.', 'host', 'hypervisor_hostname', None),
-    'aggregates': Section('aggregates', schema.AGGREGATE, 'Aggregates of hosts.', owner=None),
+    'aggregates': Section('aggregates', schema.AGGREGATE, 'Host aggregates.', owner=None),
     'flavors': Section('flavors', schema.FLAVOR, 'Flavors.', 'flavorid', owner=None),
     'images': Section('images', schema.IMAGE, 'Images.', owner='owner'),
-    'networks': Section('networks', schema.NETWORK, 'Networks with their subnets.'),
-    'security_groups': Section('security_groups', schema.SECURITY_GROUP, 'Security groups with their rules.'),
-    'routers': Section('routers', schema.ROUTER, 'Routers, and the networks that they connect.'),
+    'networks': Section('networks', schema.NETWORK, 'Networks and their subnets.'),
+    'security_groups': Section('security_groups', schema.SECURITY_GROUP, 'Security groups and their rules.'),
+    'routers': Section('routers', schema.ROUTER, 'Routers and the networks that they connect.'),
     'ports': Section('ports', schema.PORT, 'Ports that were not created for a server.'),
     'volume_types': Section('volume_types', schema.VOLUME_TYPE, 'Volume types.', owner=None),
     'volumes': Section('volumes', schema.VOLUME, 'Volumes.'),
-    'volume_snapshots': Section('volume_snapshots', schema.VOLUME_SNAPSHOT, 'Snapshots of volumes.'),
+    'volume_snapshots': Section('volume_snapshots', schema.VOLUME_SNAPSHOT, 'Volume snapshots.'),
     'keypairs': Section('keypairs', schema.KEYPAIR, 'Key pairs.', owner='user_id'),
     'server_groups': Section('server_groups', schema.SERVER_GROUP, 'Server groups.', 'uuid'),
-    'quotas': Section('quotas', schema.QUOTA, 'Limits of projects, and of users in them.', 'project_id'),
+    'quotas': Section('quotas', schema.QUOTA, 'Quotas of projects, and of users in projects.', 'project_id'),
     'servers': Section('servers', SERVER, 'Servers in any state, with their history.', 'uuid'),
     'floating_ips': Section('floating_ips', schema.FLOATING_IP, 'Floating IPs.', name='floating_ip_address'),
 }
-"""In the order in which they stand in a file that is written."""
+"""In the order in which an export writes them."""
 
 SUBNETS = Section('subnets', schema.SUBNET, 'Subnets.')
 ROLES = Section('identity_roles', schema.ROLE, 'Roles.', owner='domain_id')
@@ -50,13 +50,14 @@ DOCUMENT: Schema = {
     'title': 'What a cloud has',
     'type': 'object',
     'properties': {
-        'version': {'const': VERSION, 'description': 'the version of this file format'},
+        'version': {'const': VERSION, 'description': 'the version of this format'},
         'replace': {
             'type': 'boolean',
-            'description': 'delete everything in the cloud except its users admin and demo; otherwise, add to it',
+            'description': 'whether to remove everything else from the cloud, except the users admin and demo, and '
+            'hosts and volume types if the file has none; otherwise the file is added to it',
         },
         'seed': {'type': 'integer', 'description': 'IDs that are not given are derived from it and from names (0)'},
-        'project': {'type': 'string', 'description': 'the owner of what names no project (admin)'},
+        'project': {'type': 'string', 'description': 'the owner of resources that name no project (admin)'},
         **{
             name: {'type': 'array', 'items': section.schema, 'description': section.text}
             for name, section in SECTIONS.items()

@@ -1,4 +1,4 @@
-"""What there is of servers, for a document."""
+"""Exports servers to a document."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ STATES = ('vm_state', 'task_state', 'power_state')
 
 
 class ServerExport:
-    """Servers, with everything that is told of them."""
+    """Servers, with everything that belongs to them."""
 
     def __init__(self, export: Export, ports: Ports):
         self.export, self.ports = export, ports
@@ -27,7 +27,7 @@ class ServerExport:
         self.flavors = {row['flavorid']: row for row in export.rows('flavors')}
 
     def write(self) -> None:
-        """Put them into the document, in the order in which they were made."""
+        """Add them to the document, in the order in which they were created."""
         entries = [self.entry(row) for row in self.export.servers()]
         if entries:
             self.export.document['servers'] = entries
@@ -39,7 +39,7 @@ class ServerExport:
         entry = export.entry(SERVER, row)
         entry |= {name: row[name] for name in STATES if row[name] is not None}
         entry['flavor'] = self.flavor(row['flavor'])
-        # Some are null though a thing that says nothing of them has them.
+        # If these are null, say so, because the default is another value.
         for name in ('launched_at', 'updated_at'):
             entry.setdefault(name, None)
         for name, image_id in (('image', row['image_id']), ('shelved_image', row['shelved_image_id'])):
@@ -59,7 +59,7 @@ class ServerExport:
         return entry
 
     def flavor(self, kept: Values) -> str | Values:
-        """Its id, if it is what it was; else all of it."""
+        """The ID of the flavor, if it is unchanged; otherwise all of its properties."""
         current = self.flavors.get(kept.get('flavorid', ''), {})
         if all(current.get(name) == kept.get(name) for name in SNAPSHOT):
             return str(kept['flavorid'])

@@ -1,4 +1,4 @@
-"""Servers in any state, as if the service had made them so."""
+"""Loads servers in any state, as if the service had created them."""
 
 import functools
 import uuid
@@ -30,16 +30,16 @@ POWER: dict[str, PowerState] = {
     VMState.DELETED: PowerState.NOSTATE,
     VMState.ERROR: PowerState.NOSTATE,
 }
-"""What goes with a state; others are switched off."""
+"""The power_state for a vm_state; all others are shut down."""
 HOSTLESS = frozenset({VMState.BUILDING, VMState.ERROR, VMState.SHELVED_OFFLOADED, VMState.DELETED})
 SHELVED = frozenset({VMState.SHELVED, VMState.SHELVED_OFFLOADED})
 FOREVER = datetime(9999, 1, 1)
-"""When what is under way in a loaded server goes on."""
+"""When work in progress of a loaded server continues."""
 SNAPSHOT = (
     *('flavorid', 'name', 'description', 'memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb', 'swap', 'rxtx_factor'),
     *('disabled', 'is_public', 'extra_specs'),
 )
-"""What a server keeps of its flavor, beside its number."""
+"""What a server stores of its flavor, besides the number."""
 
 
 def state_of(entry: Entry) -> tuple[str, str | None, int]:
@@ -53,7 +53,7 @@ def state_of(entry: Entry) -> tuple[str, str | None, int]:
 
 @functools.cache
 def _meant(status: str) -> tuple[str, str | None]:
-    """The vm_state and the task_state by which a server has a status."""
+    """A vm_state and task_state that result in the status."""
     found, tasks = states_of(status)[0]
     if found == VMState.BUILDING:
         return str(found), str(TaskState.SPAWNING)
@@ -61,10 +61,10 @@ def _meant(status: str) -> tuple[str, str | None]:
 
 
 class LoadedServers:
-    """Puts servers into a scene.
+    """Adds servers to a scene.
 
-    zones: of hosts, where it is not the default one.  kinds: by task_state, the kind of the work that it is part of.
-    named: whether others in the document name them, or their ports.
+    zones: by host, if it is not in the default zone.  kinds: by task_state, the kind of task that it is part of.
+    named: whether other things in the document refer to servers or their ports.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class LoadedServers:
         return row
 
     def forget(self) -> None:
-        """Nothing of the servers so far is asked any more."""
+        """Forget the ports of the servers so far."""
         self.ports_of.clear()
         self.interfaces.clear()
 
@@ -140,7 +140,7 @@ class LoadedServers:
         self.scene.rows['server_addresses'] += held(row['uuid'], row['network_info'])
 
     def flavor(self, named: str | Entry, place: Place) -> Values:
-        """As servers keep it."""
+        """A flavor in the form in which servers store it."""
         if not isinstance(named, str):
             row = self.scene.values(FLAVOR, named, place) | {'id': 0}
             row['flavorid'] = row['flavorid'] or row['name']
@@ -164,7 +164,7 @@ class LoadedServers:
             row['terminated_at'] = row['terminated_at'] or row['deleted_at']
 
     def _add_image(self, row: Values, entry: Entry, place: Place) -> None:
-        """An image may have gone since; of a shelved server there is one."""
+        """Add the images of a server. Its own may have been deleted; a shelved server gets one if it has none."""
         row['image_id'] = self._image(entry.get('image'), row, (*place, 'image'))
         if 'image_properties' in entry:
             row['image_properties'] = {name: str(value) for name, value in entry['image_properties'].items()}
@@ -196,7 +196,7 @@ class LoadedServers:
             row['availability_zone'] = self.zones.get(host, self.default_zone)
 
     def _roomiest(self, row: Values, place: Place) -> str:
-        """The host with most memory that is free, in the zone of the server if it is in one."""
+        """The host with the most free memory, in the zone of the server if it has one."""
         hosts = self.scene.index('hosts').rows
         if self._room is None:
             self._room = {name: host['memory_mb'] for name, host in hosts.items()}
@@ -205,7 +205,7 @@ class LoadedServers:
                     self._room[claim['host']] -= claim['memory_mb']
         zone = row['availability_zone']
         fit = [name for name in self._room if zone is None or self.zones.get(name, self.default_zone) == zone]
-        # A zone that is told though its hosts are not keeps nobody out.
+        # A zone without known hosts is ignored.
         fit = fit or list(self._room)
         if not fit:
             raise SceneError((*place, 'host'), 'there is no host for it')
@@ -214,7 +214,7 @@ class LoadedServers:
         return chosen
 
     def _add_facts(self, row: Values, entry: Entry) -> None:
-        """What needs a word or two beside what is stated."""
+        """Add properties that are derived from others."""
         scene, key = self.scene, row['key_name']
         row['hostname'] = row['hostname'] or hostname(row['name'], row['uuid'])
         row['scheduler_hints'] = hints(row['scheduler_hints'])
@@ -243,7 +243,7 @@ class LoadedServers:
         return known
 
     def _claim(self, row: Values, host: str | None, flavor: Values, on_volume: bool, power_state: int) -> None:
-        """What the server holds of a host, and the machine on it."""
+        """Add the claim of the server on a host, and its machine there."""
         if host is None:
             return
         claim = {'server_id': row['uuid'], 'host': host, 'ports': None, **needs_of(flavor, on_volume=on_volume)}
@@ -259,7 +259,7 @@ class LoadedServers:
             self.scene.rows['domains'].append(machine)
 
     def _hold(self, row: Values) -> None:
-        """What is under way is somebody's, who does not go on."""
+        """Add a task that is never due, so that the task_state lasts."""
         if row['task_state'] is not None:
             self.scene.add(
                 'tasks',
@@ -276,7 +276,7 @@ class LoadedServers:
             )
 
     def _add_source(self, row: Values, moves: Sequence[Values], on_volume: bool) -> None:
-        """Where a server was that can still go back there."""
+        """Claim the source host of a finished resize, to which the server can be reverted."""
         for move in moves:
             if move['status'] == 'finished' and move['source_host'] not in (row['host'], None):
                 self._claim(row, move['source_host'], move['old_flavor'], on_volume, PowerState.SHUTDOWN)
@@ -324,7 +324,7 @@ class LoadedServers:
         return port
 
     def _describe(self, port: Values, fixed: Sequence[tuple[str, str]], group_ids: Sequence[str]) -> None:
-        """What the server knows of the port."""
+        """Add what the server stores about the port."""
         groups = self.scene.index('security_groups').rows
         self.interfaces[port['id']] = {
             'port_id': port['id'],
@@ -340,7 +340,7 @@ class LoadedServers:
         }
 
     def tell_of_floating_ips(self) -> None:
-        """A floating IP leads to the first address of its port."""
+        """Add floating IPs to the first address of their ports."""
         for row in self.scene.rows['floating_ips']:
             addresses = self.interfaces.get(row['port_id'], {}).get('addresses')
             if addresses:

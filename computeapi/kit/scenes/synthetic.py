@@ -1,6 +1,6 @@
-"""A cloud that is made up, as clouds are: few projects have most servers, most servers run, some are years old.
+"""Generates a cloud with realistic proportions: few projects have most servers, most servers run, some are years old.
 
-The same numbers and seed make the same cloud, up to the moment that it is made at.
+The same numbers and seed generate the same cloud, relative to the time of generation.
 """
 
 import itertools
@@ -17,7 +17,7 @@ from computeapi.kit.scenes.schema import VERSION
 
 T = TypeVar('T')
 
-# name, vCPUs, memory in MiB, disk in GiB; the first are the most common.
+# Name, vCPUs, memory in MiB, disk in GiB; the most common ones first.
 FLAVORS = (
     *(('general.small', 1, 2048, 20), ('general.medium', 2, 4096, 40), ('general.large', 4, 8192, 80)),
     *(('memory.medium', 2, 16384, 40), ('general.xlarge', 8, 16384, 160), ('cpu.large', 8, 8192, 40)),
@@ -47,7 +47,7 @@ TAGS = ('backup', 'managed', 'public', 'pci', 'temporary', 'legacy')
 VOLUME_SIZES = (10, 20, 50, 100, 200, 500, 1000)
 HOST_MEMORY_GIB = tuple(64 * 2**step for step in range(12))
 MEDIAN_AGE_DAYS, AGE_SPREAD, OLDEST_DAYS = 90.0, 1.4, 5 * 365
-# How much more memory hosts have than servers take of them.
+# The ratio of the memory of hosts to that of servers.
 ROOM = 1.5
 ZONES = 3
 PARTS = 2
@@ -60,12 +60,12 @@ class SyntheticHost(NamedTuple):
 
 
 def zipf(ranks: Iterable[int], exponent: float = 1.0) -> list[float]:
-    """How often what has these ranks is, summed up; 1 is the most common."""
+    """Cumulative frequencies of these ranks; 1 is the most common."""
     return list(itertools.accumulate(1 / rank**exponent for rank in ranks))
 
 
 class SyntheticCloud:
-    """What there is: so many servers in so many projects on so many hosts."""
+    """The content of a cloud with so many servers, projects and hosts."""
 
     def __init__(self, servers: int, projects: int, hosts: int, seed: int, now: datetime):
         self.servers, self.seed, self.now = servers, seed, now
@@ -77,14 +77,14 @@ class SyntheticCloud:
         self.parts = min(PARTS, servers, projects, hosts)
 
     def part(self, number: int) -> 'SyntheticPart':
-        """One of `parts`, each of which has projects and hosts of its own: they can be made side by side."""
+        """One of `parts`, each with its own projects and hosts, so that they can be created in parallel."""
         return SyntheticPart(self, number)
 
     def _networks(self, project: str) -> list[str]:
         return [f'{project}-net-{number}' for number in range(self.random.choice((1, 1, 1, 2, 3)))]
 
     def _sized(self, hosts: int) -> list[SyntheticHost]:
-        """Three generations of hosts, with room for all servers and some more."""
+        """Three sizes of hosts, with room for all servers and more."""
         ends = [0.0, *FLAVOR_WEIGHTS]
         parts = [end - begin for begin, end in itertools.pairwise(ends)]
         mean = sum(part * flavor[2] for part, flavor in zip(parts, FLAVORS, strict=True)) / sum(parts)
@@ -94,14 +94,14 @@ class SyntheticCloud:
         return [SyntheticHost(f'node-{number:04}', size * 1024) for number, size in enumerate(sizes, 1)]
 
     def frame(self) -> dict[str, Any]:
-        """A document with all but servers and volumes."""
+        """A document with everything but servers and volumes."""
         projects = [{'name': name, 'description': f'{name} of a synthetic cloud'} for name in self.projects]
         return {
             'version': VERSION,
             'seed': self.seed,
             'projects': projects,
             'users': [
-                # Hashing so many passwords takes longer than all servers: nobody has this one.
+                # Hashing so many passwords would take longer than all servers, so these users cannot log in.
                 {'name': user, 'password_hash': '!', 'roles': [{'role': 'member', 'project': name}]}
                 for name, user in self.users.items()
             ],
@@ -137,7 +137,7 @@ class SyntheticCloud:
         } | state
 
     def document(self) -> dict[str, Any]:
-        """All of it, for `--load`."""
+        """The complete document, for `--load`."""
         document = self.frame()
         servers, volumes = [], []
         for number in range(self.parts):
@@ -161,7 +161,7 @@ class SyntheticPart:
         self.counts: dict[str, int] = {}
 
     def chunks(self, size: int) -> Iterator[tuple[list[Values], list[Values]]]:
-        """Servers and their volumes, so many at a time, the oldest first within a chunk."""
+        """Servers and their volumes in chunks, with the oldest first in each chunk."""
         for begin in range(0, self.servers, size):
             volumes: list[Values] = []
             made = [self._server(volumes) for _ in range(min(size, self.servers - begin))]
@@ -207,11 +207,11 @@ class SyntheticPart:
         return entry
 
     def _weighted(self, items: Sequence[T], weights: Sequence[float]) -> T:
-        """One of them. weights: summed up."""
+        """A random item. weights: cumulative."""
         return items[bisect(weights, self.random.random() * weights[-1])]
 
     def _below(self, bound: int) -> int:
-        """A number from 0 on; quicker than randrange, and as even for as few as these."""
+        """A random number from 0 on; faster than randrange, and as uniform for small bounds."""
         return int(self.random.random() * bound)
 
     def _numbered(self, name: str, project: str) -> str:
@@ -220,7 +220,7 @@ class SyntheticPart:
         return f'{name}-{self.counts[key]:04}'
 
     def _place(self, memory_mb: int) -> str:
-        """The roomier one of two hosts, as a scheduler spreads servers; the roomiest of all if these are full."""
+        """Of two random hosts, the one with more free memory, as schedulers spread servers; of all if both are full."""
         first, second = self._below(len(self.free)), self._below(len(self.free))
         chosen = first if self.free[first] >= self.free[second] else second
         if self.free[chosen] < memory_mb:
@@ -246,7 +246,7 @@ STATUS_WEIGHTS = list(itertools.accumulate(STATES.values()))
 
 
 def _texts(entries: Sequence[Values]) -> list[Values]:
-    """The entries with times as text."""
+    """The entries, with times as text."""
     return [
         {name: f'{each.isoformat()}Z' if isinstance(each, datetime) else each for name, each in entry.items()}
         for entry in entries

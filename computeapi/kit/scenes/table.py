@@ -1,4 +1,4 @@
-"""docs/reference/cloud-file.md, which says what may stand in a file that describes a cloud:
+"""Generates docs/reference/cloud-file.md, the documentation of cloud files:
 
 python -m computeapi.kit.scenes.table > docs/reference/cloud-file.md
 """
@@ -8,15 +8,18 @@ from typing import Any
 
 from computeapi.kit.scenes.sections import DOCUMENT, SECTIONS
 
-HEAD = """# The file that describes a cloud
+HEAD = """# The cloud file
 
-`--load`, `cloud.load(...)` and `computeapi control load` read this file, and `computeapi control export` writes it, as
-YAML or JSON. Everything except `version` is optional. Resources refer to each other by name or by ID; an ID that is not
-given is derived from the name and the `seed`, and is the same each time. Times look like `2026-01-31T10:00:00Z`.
+A cloud file describes the contents of a cloud, in YAML or JSON. `--load`, `cloud.load(...)` and `computeapi control
+load` read it, and `computeapi control export` writes it. Only `version` is required. Resources refer to each other by
+name or by ID (*one of ...* in the tables). An ID that is not given is derived from the name and the `seed`, and is the
+same each time. Times are written as `2026-01-31T10:00:00Z`.
 
-Generated from `computeapi/kit/scenes/schema.py` by `python -m computeapi.kit.scenes.table`.
+In the tables, required properties are in bold, and default values in parentheses.
+
+This page is generated from `computeapi/kit/scenes/schema.py`, by `python -m computeapi.kit.scenes.table`.
 """
-PLURALS = {'string': 'text', 'integer': 'integer', 'number': 'number', 'boolean': 'true or false', 'object': 'mapping'}
+PLURALS = {'string': 'string', 'integer': 'integer', 'number': 'number', 'boolean': 'boolean', 'object': 'mapping'}
 
 
 def markdown() -> Iterator[str]:
@@ -29,7 +32,7 @@ def markdown() -> Iterator[str]:
 
 
 def _entry(schema: dict[str, Any], path: str = '') -> Iterator[str]:
-    """The properties of a thing, and of what is in it."""
+    """The tables of an object and of the objects in it."""
     required = schema.get('required', ())
     yield from _table(
         {(f'**{name}**' if name in required else name): each for name, each in schema['properties'].items()}
@@ -42,7 +45,7 @@ def _entry(schema: dict[str, Any], path: str = '') -> Iterator[str]:
 
 
 def _table(properties: dict[str, Any]) -> Iterator[str]:
-    yield from ('| property | is | |', '| --- | --- | --- |')
+    yield from ('| property | type | description |', '| --- | --- | --- |')
     for name, schema in properties.items():
         yield f'| {name} | {_kind(schema)} | {_remark(schema)} |'
 
@@ -64,7 +67,7 @@ def _kind(schema: dict[str, Any]) -> str:
 
 
 def _remark(schema: dict[str, Any]) -> str:
-    """What it means, or else what it is where nothing is said."""
+    """The description, and the default value in parentheses."""
     default = schema.get('default')
     usual = (
         f'`{str(default).lower() if isinstance(default, bool) else default}`'

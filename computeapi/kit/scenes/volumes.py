@@ -1,4 +1,4 @@
-"""Types of volumes, volumes and their snapshots."""
+"""Volume types, volumes and snapshots of volumes."""
 
 from computeapi.kit.scenes.document import SceneError
 from computeapi.kit.scenes.export import Export
@@ -6,11 +6,11 @@ from computeapi.kit.scenes.scene import Scene
 
 DEFAULT_TYPE = '__DEFAULT__'
 HELD = ('available', 'reserved', 'attaching', 'detaching', 'in-use')
-"""What follows from who holds a volume."""
+"""Statuses that follow from the attachments of a volume."""
 
 
 def load(scene: Scene) -> None:
-    """The status of those that servers have is set when these are loaded."""
+    """Load volumes; the status of attached ones is set when servers are loaded."""
     for place, entry in scene.entries('volume_types'):
         scene.unique_name('volume_types', entry['name'], (*place, 'name'))
         row = scene.make('volume_types', entry, place)

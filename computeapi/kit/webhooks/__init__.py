@@ -1,4 +1,4 @@
-"""Webhooks: events that a cloud brings to whoever asked for them."""
+"""Webhooks: events are sent to a URL."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ MOST_HOOKS = 20
 
 
 class Webhooks:
-    """Those of a cloud. Each gets its events in the order in which they were committed, one at a time; what fails is
-    tried again, later and later, and after some times the next event is. All are served in one thread: who takes the
-    ten seconds of an attempt keeps the others waiting for so long.
+    """The webhooks of a cloud. Each gets its events in the order of the commits, one at a time. A failed delivery is
+    retried with increasing delays, and finally given up, before the next event is sent. One thread serves all webhooks:
+    a receiver that takes the ten seconds of an attempt delays the others by as much.
 
-    allowed: networks that they may lead to besides the loopback; Invalid.
+    allowed: networks that they may connect to, besides the loopback; Invalid.
     """
 
     def __init__(self, events: Events, allowed: Iterable[str] = ()):
@@ -47,10 +47,10 @@ class Webhooks:
         project: str | None = None,
         server: str | None = None,
     ) -> Webhook:
-        """Let events from now on be sent to a URL of HTTP, at an address that is allowed; Invalid.
+        """Send events, from now on, to an HTTP URL with an allowed address; Invalid.
 
-        secret: as Standard Webhooks have it, `whsec_` and base64; one is made if none is given.
-        types, project, server: which events, as computeapi.kit.events.event.Wanted takes them.
+        secret: as in Standard Webhooks, `whsec_` and base64; generated if not given.
+        types, project, server: which events, as for computeapi.kit.events.event.Wanted.
         """
         wanted, secret = Wanted(types, project, server=server), secret or new_secret()
         target, key = HookTarget.of(url), key_of(secret)
@@ -69,7 +69,7 @@ class Webhooks:
         return hook
 
     def _check(self, target: HookTarget) -> None:
-        """Tell at once what will never work; a host that nobody knows may still come."""
+        """Report at once what can never work. A hostname that cannot be resolved may still appear."""
         try:
             self.destinations.addresses(target)
         except AddressRefused as error:
@@ -78,12 +78,12 @@ class Webhooks:
             pass
 
     def list(self) -> builtins.list[Webhook]:
-        """The oldest first."""
+        """All webhooks, the oldest first."""
         with self._lock:
             return [*self._hooks.values()]
 
     def get(self, hook_id: int) -> Webhook:
-        """NotFound."""
+        """The webhook with this number; NotFound."""
         with self._lock:
             if hook_id not in self._hooks:
                 raise NotFound(f'There is no webhook {hook_id}.')
@@ -97,12 +97,12 @@ class Webhooks:
         hook.reader.close()
 
     def clear(self) -> None:
-        """Remove all."""
+        """Remove all webhooks."""
         for hook in self.list():
             hook.remove()
 
     def end(self) -> None:
-        """Deliver no more; when it returns, nobody is at it."""
+        """Stop deliveries; waits for one that is in progress, at most as long as an attempt may last."""
         with self._lock:
             self._is_over = True
         self.clear()

@@ -1,4 +1,4 @@
-"""Where webhooks may lead: the loopback, and what whoever starts a cloud allows besides."""
+"""Where webhooks may connect to: the loopback, and the networks that are allowed at the start of a cloud."""
 
 import socket
 import time
@@ -14,11 +14,11 @@ PORTS = {'http': 80, 'https': 443}
 
 
 class AddressRefused(OSError):
-    """No address of a host may be connected to."""
+    """No address of a host is allowed."""
 
 
 class HookDestinations:
-    """Which addresses may be connected to. networks: besides the loopback, such as 10.1.0.0/16; Invalid."""
+    """Which addresses are allowed. networks: besides the loopback, such as 10.1.0.0/16; Invalid."""
 
     def __init__(self, networks: Iterable[str] = ()):
         self.networks: list[IPv4Network | IPv6Network] = []
@@ -29,14 +29,14 @@ class HookDestinations:
                 raise Invalid(f'Webhooks cannot be allowed to go to {text}: {error}') from None
 
     def are_allowed(self, address: str) -> bool:
-        """Whether this one may be. An IPv4 address that is written as one of IPv6 is what it leads to."""
+        """Whether this address is allowed. An IPv4-mapped IPv6 address counts as the IPv4 address."""
         found: IPv4Address | IPv6Address = ip_address(address)
         if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
             found = found.ipv4_mapped
         return found.is_loopback or any(found in network for network in self.networks)
 
     def addresses(self, target: 'HookTarget') -> Iterator[str]:
-        """Those of its host, as it is now, that may be connected to; AddressRefused if none may, OSError."""
+        """The addresses of the host, resolved now, that are allowed; AddressRefused if none is, OSError."""
         found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
         allowed = [address for *_, (address, *_) in found if self.are_allowed(str(address))]
         if not allowed:
@@ -46,9 +46,9 @@ class HookDestinations:
         return iter(dict.fromkeys(map(str, allowed)))
 
     def connect(self, target: 'HookTarget', until: float) -> socket.socket:
-        """A connection to the host: to an address that was looked at, not to a name that may lead elsewhere by then.
+        """A connection to a checked address of the host; the name is not resolved again, because it might change.
 
-        until: by time.monotonic.  It is not encrypted yet. OSError.
+        until: by time.monotonic.  The connection is not encrypted yet. Raises OSError.
         """
         failed: OSError = TimeoutError(f'{target.host} did not accept the connection in time.')
         for address in self.addresses(target):
@@ -63,7 +63,7 @@ class HookDestinations:
 
 
 class HookTarget(NamedTuple):
-    """What a URL says: a host and a port to connect to, and what to ask for there."""
+    """The parts of a URL: host and port to connect to, and the path to request."""
 
     scheme: str
     host: str
@@ -73,7 +73,7 @@ class HookTarget(NamedTuple):
 
     @classmethod
     def of(cls, url: str) -> Self:
-        """Invalid for what is no URL of HTTP, or has a user in it."""
+        """Parse a URL; Invalid if it is not an HTTP URL, or contains a user."""
         try:
             parts = urlsplit(url)
             port = parts.port or PORTS.get(parts.scheme, 0)

@@ -1,4 +1,4 @@
-"""One delivery of a webhook: signed as the Standard Webhooks specification has it, and bounded in every way."""
+"""A single delivery of a webhook, signed as in the Standard Webhooks specification, and limited in every respect."""
 
 import base64
 import binascii
@@ -18,11 +18,11 @@ from computeapi.kit.webhooks.destinations import HookDestinations, HookTarget
 
 SECRET = 'whsec_'
 SHORTEST_KEY, LONGEST_KEY = 24, 64
-"""Bytes of a key, as the specification has them."""
+"""The length of keys in bytes, according to the specification."""
 ATTEMPT_SECONDS = 10.0
-"""For how long an attempt may last, from the connection to the end of the headers of the answer."""
+"""The limit of one attempt, from the connection to the end of the response headers."""
 NO_ANSWER = (OSError, HTTPException)
-"""What an attempt ends with that came to no answer."""
+"""Errors of an attempt that got no response."""
 
 
 def new_secret() -> str:
@@ -30,7 +30,7 @@ def new_secret() -> str:
 
 
 def key_of(secret: str) -> bytes:
-    """The key that a secret stands for: whsec_ and base64 of 24 to 64 bytes. Invalid, without telling the secret."""
+    """The key in a secret: whsec_ and base64 of 24 to 64 bytes. Raises Invalid, without revealing the secret."""
     try:
         key = base64.b64decode(secret.removeprefix(SECRET), validate=True)
     except (binascii.Error, ValueError):
@@ -43,7 +43,7 @@ def key_of(secret: str) -> bytes:
 
 
 def signed(key: bytes, message_id: str, timestamp: int, body: bytes) -> dict[str, str]:
-    """The headers by which the receiver knows whose message it is, and that it is new."""
+    """The headers with which the receiver verifies the sender and the time of a message."""
     digest = hmac.digest(key, f'{message_id}.{timestamp}.'.encode() + body, hashlib.sha256)
     return {
         'webhook-id': message_id,
@@ -53,7 +53,7 @@ def signed(key: bytes, message_id: str, timestamp: int, body: bytes) -> dict[str
 
 
 class Post:
-    """One POST of JSON on a connection of its own. `cut` ends it from any thread."""
+    """A POST of JSON on its own connection. `cut` aborts it, from any thread."""
 
     def __init__(self, target: HookTarget):
         self.target = target
@@ -61,7 +61,7 @@ class Post:
         self._is_cut = False
 
     def send(self, headers: dict[str, str], body: bytes, destinations: HookDestinations) -> int:
-        """The status of the answer, of which nothing else is read: no redirect is followed. NO_ANSWER."""
+        """The status of the response. Nothing else of it is read, and redirects are not followed. Raises NO_ANSWER."""
         until = time.monotonic() + ATTEMPT_SECONDS
         with self._prepared(destinations.connect(self.target, until)) as connection:
             self._connection = connection
@@ -75,14 +75,14 @@ class Post:
                 return answer.status
 
     def _prepared(self, connection: socket.socket) -> socket.socket:
-        """Ready to be encrypted, if it is to be, by `greet`."""
+        """Prepare the connection for TLS if the URL requires it; `greet` does the handshake."""
         if self.target.scheme != 'https':
             return connection
         context = ssl.create_default_context()
         return context.wrap_socket(connection, server_hostname=self.target.host, do_handshake_on_connect=False)
 
     def cut(self) -> None:
-        """Let it fail, wherever it is."""
+        """Abort the request, at any point."""
         self._is_cut = True
         if self._connection is not None:
             with suppress(OSError):
@@ -90,7 +90,7 @@ class Post:
 
 
 class TimedSocket(io.RawIOBase):
-    """A connection on which all that is sent and read must be over at some time: each wait is as long as is left."""
+    """A connection with a deadline for all sending and reading: each wait lasts at most the remaining time."""
 
     def __init__(self, connection: socket.socket, until: float):
         self.connection, self.until = connection, until
@@ -102,7 +102,7 @@ class TimedSocket(io.RawIOBase):
         self.connection.settimeout(left)
 
     def greet(self) -> None:
-        """Agree on keys, where it is encrypted."""
+        """Do the TLS handshake, if the connection is encrypted."""
         if isinstance(self.connection, ssl.SSLSocket):
             self._hurry()
             self.connection.do_handshake()

@@ -1,4 +1,4 @@
-"""One webhook: what it has come to, and when it is its turn."""
+"""A webhook, the results of its deliveries, and the time of the next one."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from computeapi.kit.webhooks.sending import signed
 MOST_ATTEMPTS = 8
 FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.5, 60.0
 GONE = 410
-"""How a receiver says that it wants no more."""
+"""With this status, a receiver unsubscribes."""
 
 
 @dataclass
 class HookMessage:
-    """An event that is to be delivered. attempts: that failed.  due: when the next one may be, by time.monotonic."""
+    """An event to deliver. attempts: how many failed.  due: the time of the next attempt, by time.monotonic."""
 
     event: CloudEvent
     body: bytes
@@ -36,8 +36,8 @@ class HookMessage:
 
 @dataclass
 class Tally:
-    """What a webhook has come to. deliveries: events that arrived.  failures: attempts that failed.  given_up: events
-    that never arrived.  lost: events that were no longer there when it was their turn."""
+    """The results of a webhook. deliveries: events that arrived.  failures: attempts that failed.  given_up: events
+    that never arrived.  lost: events that were dropped before they could be sent."""
 
     deliveries: int = 0
     failures: int = 0
@@ -52,7 +52,7 @@ class Tally:
 
 @dataclass(eq=False, repr=False)
 class Webhook(Removable):
-    """Events on their way to a URL, one after the other. secret: what the receiver checks signatures with."""
+    """Sends events to a URL, one after the other. secret: with it the receiver verifies signatures."""
 
     id: int
     url: str
@@ -63,14 +63,15 @@ class Webhook(Removable):
     removal: Callable[[Webhook], None]
     tally: Tally = field(default_factory=Tally)
     message: HookMessage | None = None
-    # Events of several clouds, or hooks, may come to one receiver, which tells repetitions by their ids.
+    # Message IDs are unique, because one receiver may get events of several clouds or hooks, and uses them to detect
+    # repetitions.
     series: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def _remove(self, removed: Any) -> None:
         self.removal(removed)
 
     def due(self) -> float:
-        """When there is something to deliver, by time.monotonic; inf: when something has happened."""
+        """When to deliver next, by time.monotonic; inf: when the next event happens."""
         if self.message is None:
             found = self.reader.take(1)
             self.tally.lost = self.reader.lost
@@ -80,12 +81,12 @@ class Webhook(Removable):
         return self.message.due
 
     def headers(self) -> dict[str, str]:
-        """Of the next attempt."""
+        """The headers of the next attempt."""
         assert self.message is not None
         return signed(self.key, f'msg_{self.series}_{self.message.event.id}', int(time.time()), self.message.body)
 
     def arrived(self, status: int) -> None:
-        """There was an answer."""
+        """Note a response."""
         self.tally.last_status, self.tally.last_error = status, None
         if 200 <= status < 300:
             self.tally.deliveries += 1
@@ -94,7 +95,7 @@ class Webhook(Removable):
             self._failed()
 
     def failed(self, error: Exception) -> None:
-        """There was none."""
+        """Note an attempt without a response."""
         self.tally.last_status, self.tally.last_error = None, f'{type(error).__name__}: {error}'
         self._failed()
 
@@ -107,7 +108,7 @@ class Webhook(Removable):
             self.message = None
             return
         wait = min(FIRST_WAIT_SECONDS * 2 ** (self.message.attempts - 1), LONGEST_WAIT_SECONDS)
-        # Up to twice as long, so that many do not come again at once.
+        # Up to twice as long, so that many webhooks do not retry at the same moment.
         self.message.due = time.monotonic() + wait * random.uniform(1, 2)
 
     def document(self) -> dict[str, Any]:

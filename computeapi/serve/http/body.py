@@ -1,4 +1,4 @@
-"""The body of a request that is too long to wait for: the app reads it while it arrives."""
+"""The body of a request that is too long to be buffered: the app reads it while it arrives."""
 
 import io
 import threading
@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 
 class StreamedBody(io.RawIOBase):
-    """What the event loop feeds and a thread of the app reads.
+    """A body that the event loop feeds and a thread of the app reads.
 
     wanted: called in the reading thread when it has nothing to read, and more may be fed.
     """
 
     FULL = 256 * 1024
-    """Bytes from which on nothing more should be fed."""
+    """Nothing more should be fed while this many bytes are buffered."""
 
     def __init__(self, wanted: Callable[[], None]):
         self.wanted = wanted
@@ -33,7 +33,7 @@ class StreamedBody(io.RawIOBase):
             self.changed.notify()
 
     def end(self, *, broken: bool = False) -> None:
-        """Nothing more comes; broken: though there should."""
+        """No more data follows. broken: the body is incomplete."""
         with self.changed:
             if not self.complete:
                 self.complete, self.broken = not broken, broken
@@ -43,7 +43,7 @@ class StreamedBody(io.RawIOBase):
         return True
 
     def readinto(self, target: memoryview) -> int:  # type: ignore[override]
-        """As RawIOBase says; OSError when the client went away before the end."""
+        """As in RawIOBase; OSError if the client disconnected before the end."""
         if not (self.pieces or self.complete or self.broken):
             self.wanted()
         with self.changed:

@@ -1,4 +1,4 @@
-"""One client: its requests, and whose turn it is."""
+"""The connection of a client: its requests, and their order."""
 
 from __future__ import annotations
 
@@ -20,22 +20,24 @@ from computeapi.serve.http.request import Environ, WireRequest, add_body, whole
 from computeapi.serve.http.talk import SHORT, Talk
 
 LONGEST_HEAD = 64 * 1024
-"""Bytes of a request line with its headers that are waited for: tokens and names of projects make long ones.
+"""The longest request line with headers that is buffered, in bytes: tokens and names of projects can make it long.
 
-As many are taken that come between pieces of a body, or after it, and are none of it."""
+The same limit applies to bytes between the pieces of a body, or after it, that are not part of it.
+"""
 BUFFERED = 128 * 1024
-"""Bytes up to which a body is waited for before the app is called; the JSON of a request is shorter."""
+"""The longest body that is buffered before the app is called, in bytes; the JSON of a request is shorter."""
 PACE = 64 * 1024
-"""Bytes that must pass within the seconds of a deadline, where there are more than that."""
+"""The bytes of a longer transfer that must pass within each timeout."""
 PIPELINED = 100
-"""Requests that may wait for the answer to the one before."""
+"""How many requests may wait for the response to the one before."""
 CONTINUE = b'HTTP/1.1 100 Continue\r\n\r\n'
 
 
 class ClientConnection(WireRequest, asyncio.Protocol):
-    """A client's connection: requests are answered in the order in which they come.
+    """The connection of a client, which answers requests in the order in which they arrive.
 
-    talk: of the thread that has it for itself, if one has.  is_owed_word: it is to send a body when its turn comes.
+    talk: of the thread that uses the connection exclusively, if one does.  is_owed_word: the client waits for 100
+    Continue.
     """
 
     transport: asyncio.Transport
@@ -47,7 +49,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
         self.current: Exchange | None = None
         self.queue: deque[Exchange] = deque()
         self.deadline = math.inf
-        # What has arrived of the next request: at first its head, then the exchange and pieces of its body.
+        # The next request, as far as it has arrived: first its headers, then the exchange and pieces of its body.
         self.in_head, self.size, self.beside = False, 0, 0
         self.arriving: Exchange | None = None
         self.pieces: list[bytes] = []
@@ -59,9 +61,9 @@ class ClientConnection(WireRequest, asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self.transport = transport
-        # A short last piece of an answer must not wait until the client has said that it has the rest.
+        # Otherwise, a short last piece of a response would wait until the client has acknowledged the rest.
         transport.get_extra_info('socket').setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # Whether the client has taken all of an answer: pause_writing and resume_writing tell.
+        # With this, pause_writing and resume_writing tell whether the client has received all of a response.
         transport.set_write_buffer_limits(high=0)
         local, peer = transport.get_extra_info('sockname'), transport.get_extra_info('peername')
         self.address = peer[0] if peer else ''
@@ -89,12 +91,12 @@ class ClientConnection(WireRequest, asyncio.Protocol):
             self.hub.close(self.current)
 
     def leave(self) -> None:
-        """Go away at once: others need the room."""
+        """Close at once, to make room for others."""
         self.hub.discard(self, self.address)
         self.transport.abort()
 
     def finish(self) -> None:
-        """Answer what has been asked, and no more."""
+        """Answer the requests so far, and no more."""
         self.finished = True
         self.end_feed()
         if self.talk is not None:
@@ -103,7 +105,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
             self.transport.close()
 
     def end_feed(self) -> None:
-        """What would go on for ever comes to its end."""
+        """End a response that would continue forever."""
         if self.current is not None and self.current.feed is not None:
             self.current.feed.end()
 
@@ -116,7 +118,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
         self.hub.work(self, self.address)
 
     def expire(self) -> None:
-        """The deadline is over."""
+        """React to a missed deadline."""
         if self.clogged:
             unsent = self.transport.get_write_buffer_size()
             if self.unsent - unsent < PACE:
@@ -144,7 +146,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
             self.refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
 
     def eof_received(self) -> bool:
-        """Whether the connection stays open: a client that says nothing more may still want its answers."""
+        """Whether the connection stays open: a client that sends nothing more may still wait for responses."""
         self.deaf = self.finished = True
         if self.arriving is not None and self.arriving.body is not None:
             self.arriving.body.end(broken=True)
@@ -153,7 +155,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         if self.deaf:
-            # It came in one piece with what is refused.
+            # It arrived together with a request that was refused.
             return
         super().on_message_begin()
         self.in_head, self.beside, self.is_owed_word = True, 0, False
@@ -162,7 +164,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
             self.await_client(self.hub.options.request_timeout)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Those that come after a body are passed over: the app has been told all."""
+        """Ignore headers after a body: the app has already been called."""
         if self.in_head:
             super().on_header(name, value)
 
@@ -232,7 +234,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
         self.ask(exchange)
 
     def hear(self, exchange: Exchange, expects: list[bool]) -> None:
-        """The app waits for more of the body: so does the client, for the word to go on, if it said so."""
+        """The app waits for more of the body. Send 100 Continue, if the client waits for it."""
         if exchange is not self.arriving or self.transport.is_closing():
             return
         if expects[0]:
@@ -243,7 +245,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
             self.await_client(self.hub.options.request_timeout)
 
     def listen_or_not(self) -> None:
-        """Read no more than can be worked on."""
+        """Stop reading while there is more than can be processed."""
         body = self.arriving.body if self.arriving is not None else None
         busy = bool(self.queue) or (body is not None and body.full)
         if busy and not self.paused:
@@ -258,7 +260,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether all is answered, and nothing has arrived of a next request."""
+        """Whether all requests are answered, and nothing of the next one has arrived."""
         busy = self.current is not None or self.in_head or self.arriving is not None
         return not (busy or self.paused or self.clogged or self.finished)
 
@@ -270,13 +272,14 @@ class ClientConnection(WireRequest, asyncio.Protocol):
         self.hub.threads.run(self.talk.run)
 
     def take_back(self, exchange: Exchange) -> None:
-        """The answer is the loop's business."""
+        """Return the connection to the loop, which sends the response."""
         self.talk, self.current = None, exchange
         exchange.send = self.deliver
         self.transport.resume_reading()
 
     def listen(self, heard: bytes | None) -> None:
-        """All is answered. heard: what the client has said since; b'' if that was the end of it."""
+        """Return the connection to the loop, after all responses. heard: what the client has sent since; b'' for its
+        end."""
         self.talk = None
         self.transport.resume_reading()
         self.next()
@@ -290,7 +293,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
     # ------------------------------------------------------------------ what the app answers
 
     def ask(self, exchange: Exchange) -> None:
-        """Have the request answered when its turn comes."""
+        """Have the request answered when it is its turn."""
         self.queue.append(exchange)
         if self.current is None:
             self.next()
@@ -321,11 +324,11 @@ class ClientConnection(WireRequest, asyncio.Protocol):
         self.hub.begin(self.current)
 
     def deliver(self, exchange: Exchange, data: bytes, last: bool) -> None:
-        """Send a piece of the answer, from the thread that made it."""
+        """Send a piece of the response, from the thread that created it."""
         self.hub.call_soon(self.send, exchange, data, last)
 
     def send(self, exchange: Exchange, data: bytes, last: bool) -> None:
-        """Send a piece of the answer; what comes then waits until the client has it."""
+        """Send a piece of the response; the next one waits until the client has received it."""
         if self.transport.is_closing():
             if not last:
                 self.hub.threads.run(exchange.close)
@@ -347,7 +350,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
             self.sent()
 
     def sent(self) -> None:
-        """The client has all that it was sent."""
+        """The client has received everything so far."""
         assert self.current is not None
         if not self.last:
             self.await_app()
@@ -363,7 +366,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
             self.transport.close()
 
     def go_on(self, exchange: Exchange) -> None:
-        """Have the next piece of an answer made."""
+        """Request the next piece of a response."""
         if not exchange.resting or exchange.feed is None:
             return self.hub.threads.run(exchange.proceed)
         if self.finished:
@@ -371,7 +374,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
         self.hub.rest(exchange, exchange.feed)
 
     def refuse(self, status: HTTPStatus) -> None:
-        """Listen no more, and say why after what is still to be answered."""
+        """Stop reading, and send this status after the outstanding responses."""
         self.deaf, self.in_head = True, False
         if self.arriving is not None and self.arriving.body is not None:
             self.arriving.body.end(broken=True)
@@ -385,11 +388,11 @@ class ClientConnection(WireRequest, asyncio.Protocol):
         self.linger()
 
     def linger(self) -> None:
-        """Wait until the client has noticed: to close while it still sends would take the answer away from it."""
+        """Wait until the client has noticed: closing while it still sends would discard the response."""
         self.deaf = True
         if self.transport.is_closing():
             return
-        with contextlib.suppress(OSError):  # It may be gone already.
+        with contextlib.suppress(OSError):  # It may be closed already.
             self.transport.write_eof()
         if self.paused:
             self.paused = False

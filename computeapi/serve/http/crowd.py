@@ -1,4 +1,4 @@
-"""Who is connected, and who of them must go when there are too many."""
+"""The connections that are open, and which of them to close if there are too many."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Visitor(Protocol):
-    """A connection, as a crowd sees it."""
+    """A connection, as seen by a crowd."""
 
     def leave(self) -> None: ...
 
@@ -14,7 +14,7 @@ class Visitor(Protocol):
 class Crowd:
     """The connections from one address, or from all: at most `most` of them.
 
-    waiting: those that wait for their client (to ask, or to take an answer), the one that does so longest first.
+    waiting: those that wait for their client (to send, or to receive), the longest wait first.
     """
 
     def __init__(self, most: int):
@@ -23,10 +23,12 @@ class Crowd:
         self.waiting: dict[Visitor, None] = {}
 
     def enter(self, visitor: Visitor) -> bool:
-        """Whether there is room, for which the one that waits longest leaves.
+        """Add a connection; returns whether there is room. The connection that has waited longest is closed to make
+        room.
 
-        A newcomer is worth more than a client that has left its own connection waiting, so that half-sent requests and
-        unread answers keep nobody out, not even others at the same address."""
+        A new client is more important than one that leaves its connection waiting, so incomplete requests and unread
+        responses keep nobody out, not even others at the same address.
+        """
         if len(self.members) >= self.most:
             if not self.waiting:
                 return False
@@ -39,11 +41,11 @@ class Crowd:
         self.waiting.pop(visitor, None)
 
     def wait(self, visitor: Visitor) -> None:
-        """From now on it waits for its client."""
+        """From now on, it waits for its client."""
         if visitor in self.members:
             self.waiting.pop(visitor, None)
             self.waiting[visitor] = None
 
     def work(self, visitor: Visitor) -> None:
-        """From now on its client waits for the app."""
+        """From now on, its client waits for the app."""
         self.waiting.pop(visitor, None)

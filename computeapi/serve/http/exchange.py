@@ -1,4 +1,4 @@
-"""One request and its answer, between the event loop and the thread in which the app works."""
+"""A request and its response, between the event loop and the thread in which the app runs."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from computeapi.web.filters import WSGIApp
 LOG = logging.getLogger(__name__)
 
 PIECE = 256 * 1024
-"""Bytes of a long answer that are made at a time."""
+"""How many bytes of a long response are created at a time."""
 FORBIDDEN = re.compile('[\r\n\0]')
 
 Headers = list[tuple[str, str]]
 
 
 class NoAnswer(BaseException):
-    """What an app raises instead of an answer: the connection is to end without one."""
+    """Raised by an app instead of a response: the connection is closed without one."""
 
 
 class Later(BaseException):
-    """What an app raises to be asked again after so many seconds, which occupy no thread."""
+    """Raised by an app to be called again after a number of seconds, in which no thread is occupied."""
 
     def __init__(self, seconds: float):
         super().__init__(f'in {seconds:g} s')
@@ -38,10 +38,11 @@ class Later(BaseException):
 
 
 class Exchange:
-    """A request, and what the app answers, in pieces that are ready for the wire.
+    """A request and the response of the app, in pieces as they are sent.
 
-    body: of the request, if the app reads it while it arrives. send: takes (self, data, last) in the thread that works.
-    closing: whether the connection ends with this answer.
+    body: of the request, if the app reads it while it arrives.  send: called with (self, data, last) in the working
+    thread.
+    closing: whether the connection ends with this response.
     """
 
     def __init__(self, environ: dict[str, Any], send: Callable[[Exchange, bytes, bool], None], *, closing: bool):
@@ -51,7 +52,7 @@ class Exchange:
         self.headers: Headers = []
         self.answer: Iterable[bytes] | None = None
         self.pieces: Iterator[bytes] = iter(())
-        # An answer that goes on and on, and who calls for its next piece while there is none.
+        # A response without end, and the timer that requests its next piece while there is none.
         self.feed: Feed | None = None
         self.resting = False
         self.timer: TimerHandle | None = None
@@ -60,15 +61,15 @@ class Exchange:
         self.owed: int | None = None
 
     def begin(self, app: WSGIApp) -> None:
-        """Let the app answer, up to the first piece; in a thread. Later."""
+        """Let the app answer, up to the first piece; in a thread. Raises Later."""
         self._pass_on(lambda: self._begin(app))
 
     def proceed(self) -> None:
-        """Make the next piece; in a thread."""
+        """Create the next piece; in a thread."""
         self._pass_on(self._piece)
 
     def close(self) -> None:
-        """Tell the app that nobody wants the rest; in a thread."""
+        """Tell the app that the rest is not needed; in a thread."""
         close = getattr(self.answer, 'close', None)
         self.answer, self.pieces = None, iter(())
         if close is not None:
@@ -130,7 +131,7 @@ class Exchange:
     # ------------------------------------------------------------------ framing
 
     def _framed(self, data: bytes, *, last: bool) -> bytes:
-        """The data as it goes over the wire, after the head if it is the first."""
+        """The data as it is sent, with the headers before the first piece."""
         head = b'' if self.begun else self._head(len(data) if last else None)
         self.begun = True
         if self.bodiless:
@@ -141,12 +142,12 @@ class Exchange:
         if self.owed is not None:
             data = data[: self.owed]
             self.owed -= len(data)
-            # What was promised and does not come, only the end of the connection can tell.
+            # If a body is shorter than its Content-Length, closing the connection is the only sign of it.
             self.closing = self.closing or (last and self.owed > 0)
         return head + data
 
     def _head(self, length: int | None) -> bytes:
-        """The status and the headers. length: of the whole body, if that is known."""
+        """The status line and the headers. length: of the complete body, if it is known."""
         names = {name.lower(): value for name, value in self.headers}
         own = [] if 'date' in names else [('Date', date(int(time.time())))]
         code = self.status[:3]
@@ -161,7 +162,7 @@ class Exchange:
             own.append(('Transfer-Encoding', 'chunked'))
         elif not self.bodiless:
             self.closing = True
-        # The rest of a body that the app did not want would be taken for the next request.
+        # The rest of a body that the app did not read would be taken for the next request.
         self.closing = self.closing or (self.body is not None and not self.body.complete)
         if self.closing:
             own.append(('Connection', 'close'))
@@ -171,7 +172,7 @@ class Exchange:
 
 
 def head(status: str, headers: Headers) -> bytes:
-    """The first lines of an answer; ValueError when a header would be two."""
+    """The status line and headers as bytes; ValueError if one of them contains a line break or NUL."""
     lines = [f'HTTP/1.1 {status}', *[f'{name}: {value}' for name, value in headers]]
     if any(map(FORBIDDEN.search, lines)):
         raise ValueError('There is a line break in a header.')
@@ -179,7 +180,7 @@ def head(status: str, headers: Headers) -> bytes:
 
 
 def refusal(status: HTTPStatus) -> bytes:
-    """The whole answer to a client that did not come as far as the app."""
+    """The complete response to a request that does not reach the app."""
     text = status.phrase.encode()
     headers = [
         ('Content-Type', 'text/plain'),

@@ -1,17 +1,17 @@
-"""Answers that go on for as long as the client listens."""
+"""Responses that continue for as long as the client listens."""
 
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 
 TAKEN = 'computeapi.feeds'
-"""Is true in the environ of a request whose server takes a Feed; any other would give it a thread for all the time."""
+"""True in the environ if the server supports a Feed; with another server, each would occupy a thread."""
 
 
 class Feed(ABC):
-    """What an app returns as its answer when it does not know yet all that it is going to say.
+    """A response that an app returns when it does not know all of its content yet.
 
-    An empty piece says that there is no more for now; until there is, or for `seconds`, it occupies no thread.
+    An empty piece means that there is no more for now. Until there is, or for `seconds`, no thread is occupied.
     """
 
     seconds: float
@@ -21,19 +21,19 @@ class Feed(ABC):
 
     @abstractmethod
     def wait(self, wake: Callable[[], None]) -> None:
-        """Have `wake` called, from any thread, as soon as there is a piece: at once if there is one already."""
+        """Call `wake`, from any thread, as soon as there is a piece; at once if there is one already."""
 
     @abstractmethod
     def end(self) -> None:
-        """Let the next empty piece be the end instead: the client asks no more, or the server ends."""
+        """Let the next empty piece be the end: the client sends nothing more, or the server stops."""
 
     @abstractmethod
     def close(self) -> None:
-        """Nobody listens any more."""
+        """Clean up: the client does not listen any more."""
 
 
 class RousedFeed(Feed):
-    """One that is roused, in any thread, when there is something to say."""
+    """A feed that is roused, from any thread, when there is something to send."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -54,7 +54,7 @@ class RousedFeed(Feed):
         wake()
 
     def look(self) -> bool:
-        """Whether what is there now is all that there will be; what comes from here on rouses it."""
+        """Returns whether what is available now is the last; what follows will rouse the feed."""
         with self._lock:
             self._roused = False
         return self._is_over

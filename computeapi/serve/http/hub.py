@@ -1,4 +1,4 @@
-"""What all connections share: the loop, the app with its threads, and the room that there is."""
+"""What all connections share: the loop, the app with its threads, and the limits."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from computeapi.serve.http.threads import Threads
 from computeapi.web.filters import WSGIApp
 
 UPLOADS = 4
-"""Threads for requests whose body the app reads while it arrives, so that slow ones hold up only each other."""
+"""Threads for requests whose body the app reads while it arrives, so that slow uploads only block each other."""
 ENVIRON = {
     'SCRIPT_NAME': '',
     'wsgi.version': (1, 0),
@@ -27,11 +27,11 @@ ENVIRON = {
     'wsgi.input_terminated': True,
     TAKEN: True,
 }
-"""What is the same in all requests."""
+"""The part of the environ that is the same for all requests."""
 
 
 class Hub:
-    """options: the group [standalone]; threads: how many the app has, besides those for uploads."""
+    """options: the group [standalone]; threads: the number of threads of the app, besides those for uploads."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, app: WSGIApp, options: cfg.ConfigOpts.GroupAttr, threads: int):
         self.loop, self.app, self.options = loop, app, options
@@ -41,26 +41,26 @@ class Hub:
         self.by_address: dict[str, Crowd] = {}
 
     def enter(self, visitor: Visitor, address: str) -> bool:
-        """Whether there is room for one more, of its address and at all."""
+        """Add a connection; returns whether there is room for it, from its address and in total."""
         crowd = self.by_address.get(address) or Crowd(self.options.max_connections_per_address)
         entered = crowd.enter(visitor) and self.everyone.enter(visitor)
         self.by_address[address] = crowd
         return entered
 
     def discard(self, visitor: Visitor, address: str) -> None:
-        """It has left."""
+        """Remove a connection."""
         for crowd in self._crowds(address):
             crowd.discard(visitor)
         if address in self.by_address and not self.by_address[address].members:
             del self.by_address[address]
 
     def wait(self, visitor: Visitor, address: str) -> None:
-        """From now on it waits for its client."""
+        """From now on, it waits for its client."""
         for crowd in self._crowds(address):
             crowd.wait(visitor)
 
     def work(self, visitor: Visitor, address: str) -> None:
-        """From now on its client waits for the app."""
+        """From now on, its client waits for the app."""
         for crowd in self._crowds(address):
             crowd.work(visitor)
 
@@ -70,7 +70,7 @@ class Hub:
 
     @property
     def is_calm(self) -> bool:
-        """Whether each connection may have a thread for itself, and as many are left."""
+        """Whether each connection can have its own thread, with as many left."""
         return len(self.everyone.members) <= self.few and not self.threads.waiting
 
     def begin(self, exchange: Exchange) -> None:
@@ -85,28 +85,28 @@ class Hub:
             self.call_soon(self.loop.call_later, later.seconds, self.begin, exchange)
 
     def rest(self, exchange: Exchange, feed: Feed) -> None:
-        """Have the next piece made when there is one, which is waited for in no thread."""
+        """Continue a feed when there is a next piece; no thread waits for it."""
         exchange.timer = self.loop.call_later(feed.seconds, self.proceed, exchange)
         feed.wait(functools.partial(self.call_soon, self.proceed, exchange))
 
     def proceed(self, exchange: Exchange) -> None:
-        """Have the next piece of an answer made that rests."""
+        """Continue a response that rests."""
         if rouse(exchange):
             self.threads.run(exchange.proceed)
 
     def close(self, exchange: Exchange) -> None:
-        """Have an answer put away that waits for something."""
+        """Close a response that rests."""
         rouse(exchange)
         self.threads.run(exchange.close)
 
     def call_soon(self, *call: Any) -> None:
-        """Have the loop make a call, which may come from any thread, also from one that ends after the loop."""
+        """Schedule a call in the loop, from any thread, even after the loop has ended."""
         with contextlib.suppress(RuntimeError):
             self.loop.call_soon_threadsafe(*call)
 
 
 def rouse(exchange: Exchange) -> bool:
-    """Whether it did rest, which it does no more."""
+    """End the rest of a response; returns whether it was resting."""
     timer, exchange.timer = exchange.timer, None
     if timer is not None:
         timer.cancel()

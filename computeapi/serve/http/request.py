@@ -1,4 +1,4 @@
-"""The head of a request, as llhttp reads it and WSGI wants it."""
+"""Converts the headers of a request, as llhttp parses them, to WSGI."""
 
 import functools
 import io
@@ -12,9 +12,9 @@ Environ = dict[str, Any]
 
 
 class WireRequest:
-    """One request after the other.
+    """Parses one request after the other.
 
-    parser: llhttp's, which calls the methods that begin with `on_`.  deaf: what comes is nothing any more.
+    parser: of llhttp, which calls the methods that begin with `on_`.  deaf: all further data is ignored.
     """
 
     deaf = False
@@ -32,23 +32,24 @@ class WireRequest:
         self.url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        # A proxy may set a header with dashes and let through the client's own with underscores: alike in WSGI.
+        # Names with underscores are dropped: in WSGI, they look like those with dashes, which a proxy may have set.
         if key := environ_key(name):
             self.texts[key].append(value.decode('latin-1'))
 
     def on_headers_complete(self) -> None:
-        """Join what came several times, all at once: a head may have tens of thousands of one header."""
+        """Join repeated headers, all at once: there may be tens of thousands of them."""
         self.headers = {key: ','.join(texts) for key, texts in self.texts.items()}
 
     @property
     def is_ambiguous(self) -> bool:
-        """Whether a proxy may have read another host in it, or another end (RFC 9112, 3.2 and 6.1)."""
+        """Whether a proxy may have seen another host or another end of the request (RFC 9112, 3.2 and 6.1)."""
         is_old = self.parser.get_http_version() == '1.0'
         return len(self.texts.get('HTTP_HOST', ())) > 1 or (is_old and 'HTTP_TRANSFER_ENCODING' in self.texts)
 
     def parse(self, data: bytes) -> None:
-        """HttpParserError for what is no HTTP. To speak another protocol is an offer; it is not taken, and the head is
-        read again without it, for the parser takes what follows for that protocol, and not for a body."""
+        """Parse data; HttpParserError if it is not HTTP. A request to upgrade to another protocol is ignored: its
+        headers are parsed again without it, because the parser would take what follows for that protocol instead of the
+        body."""
         rest = memoryview(data)
         while rest:
             try:
@@ -67,7 +68,7 @@ class WireRequest:
         return '\r\n'.join([*lines, '\r\n']).encode('latin-1')
 
     def environ(self, known: Environ) -> Environ:
-        """What the app is told of the request, when its head is there. known: of the connection."""
+        """The environ of the request, when its headers are complete. known: the part of the connection."""
         path, _, query = self.url.partition(b'?')
         if not path.startswith(b'/'):
             path = httptools.parse_url(path).path or b'/' if b'//' in path else path
@@ -83,7 +84,7 @@ class WireRequest:
 
 @functools.lru_cache(maxsize=1024)
 def environ_key(name: bytes) -> str:
-    """What WSGI calls a header; nothing for what it cannot tell from another."""
+    """The WSGI name of a header; empty if it would be ambiguous."""
     key = name.decode('latin-1').upper()
     if '_' in key:
         return ''
@@ -98,7 +99,7 @@ def add_body(environ: Environ, body: bytes) -> None:
 
 
 class WholeRequest(WireRequest):
-    """What arrived in one piece, of which it says whether it is one request that wants an answer and no more."""
+    """A request that arrived in one piece: tells whether it is exactly one ordinary request."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -125,9 +126,9 @@ class WholeRequest(WireRequest):
 
 
 def whole(data: bytes, known: Environ) -> Environ | None:
-    """What the app is told of the one request that the data is; None where it is anything else.
+    """The environ, if the data is exactly one ordinary request; None otherwise.
 
-    known: of the connection.
+    known: the part of the connection.
     """
     request = WholeRequest()
     try:
@@ -136,7 +137,7 @@ def whole(data: bytes, known: Environ) -> Environ | None:
     except (httptools.HttpParserError, httptools.HttpParserUpgrade):
         return None
     finally:
-        # The two know each other: they would wait for the search for garbage.
+        # Break the reference cycle, so that no garbage collection is needed.
         del request.parser
     if environ is not None:
         add_body(environ, request.body)

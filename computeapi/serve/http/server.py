@@ -1,4 +1,4 @@
-"""The event loop: it accepts, watches deadlines, and ends."""
+"""The event loop, which accepts connections, checks deadlines, and stops."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from computeapi.web.filters import WSGIApp
 
 TICK = 1.0
 MERCY = 5.0
-"""Seconds for which an end waits for what is being answered."""
+"""How long a stop waits for responses in progress, in seconds."""
 MOST_UNSENT = 256 * 2**20
-"""Bytes of answers that may wait in memory for their clients."""
+"""How many bytes of responses may wait in memory for their clients."""
 OTHER_FILES = 500
 ENDINGS = (signal.SIGTERM, signal.SIGINT)
 BACKLOG = 1024
 
 
 class HTTPServer:
-    """A WSGI app at some sockets. options: the group [standalone]."""
+    """Serves a WSGI app at some sockets. options: the group [standalone]."""
 
     hub: Hub
     stop: asyncio.Event
@@ -39,13 +39,13 @@ class HTTPServer:
         self.app, self.sockets, self.options, self.threads = app, sockets, options, threads
 
     def run(self) -> None:
-        """Serve until SIGTERM or SIGINT; returns when what was being answered is answered."""
+        """Serve until SIGTERM or SIGINT; returns when the requests in progress are answered."""
         self._run(lambda: _on_endings(lambda *_: self.end()))
         _on_endings(signal.SIG_IGN)
 
     @contextlib.contextmanager
     def in_background(self) -> Iterator[None]:
-        """Serve in a thread while the block lasts; signals are left to whose process it is.  OSError when it cannot."""
+        """Serve in a thread for the duration of the block, without handling signals. Raises OSError if that fails."""
         begun: Future[None] = Future()
         thread = threading.Thread(target=self._run_or_tell, args=[begun], name='http-server', daemon=True)
         thread.start()
@@ -57,7 +57,7 @@ class HTTPServer:
             thread.join()
 
     def end(self) -> None:
-        """Let it come to its end; from any thread."""
+        """Stop the server; from any thread."""
         self.hub.call_soon(self.stop.set)
 
     def _run_or_tell(self, begun: Future[None]) -> None:
@@ -101,11 +101,11 @@ class HTTPServer:
         return [each for each in self.hub.everyone.members if isinstance(each, ClientConnection)]
 
     def sweep(self, now: float) -> None:
-        """Send away who is too slow, and who has most to take when that is too much for the memory."""
+        """Close connections that missed their deadline, and those with the most unsent data if that is too much."""
         connections = self.connections()
         for connection in connections:
             if connection.deadline < now:
-                # What goes wrong with one of them, the loop tells of; the others are served on.
+                # The loop logs an error of one of them, and continues with the others.
                 self.hub.loop.call_soon(connection.expire)
         sizes = {connection: connection.transport.get_write_buffer_size() for connection in connections}
         unsent = sum(sizes.values())
@@ -117,13 +117,13 @@ class HTTPServer:
 
 
 def _on_endings(act: Any) -> None:
-    """What SIGTERM and SIGINT do from now on."""
+    """Set what SIGTERM and SIGINT do."""
     for number in ENDINGS:
         signal.signal(number, act)
 
 
 def allow_files(number: int) -> None:
-    """Let this process have so many files open, as far as it may."""
+    """Raise the limit of open files of this process, as far as permitted."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = number if hard == resource.RLIM_INFINITY else min(number, hard)
     if soft != resource.RLIM_INFINITY and soft < most:

@@ -1,8 +1,8 @@
-"""A client that asks again as soon as it has its answer, and the thread that listens to it meanwhile.
+"""A thread that keeps a client's connection between requests, for clients that send one request after the other.
 
-To hand each request from the loop to a thread and each answer back costs as much as many an answer. As long as clients
-are few, the thread that has answered waits a moment for what the same client says next. What it hears is either one
-short request as it is usual, or the loop's business.
+Passing each request from the loop to a thread and each response back costs as much as many a response. While there are
+few clients, the thread that has responded waits a moment for the next request of the same client. Anything but one
+short, ordinary request is left to the loop.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from computeapi.serve.http.hub import Hub
 from computeapi.serve.http.request import Environ, whole
 
 PATIENCE = 0.5
-"""Seconds for which a thread waits for the next request."""
+"""How long a thread waits for the next request, in seconds."""
 SHORT = 16 * 1024
-"""Bytes of a request that a thread reads."""
+"""The longest request that a thread reads, in bytes."""
 
 
 class Lent(Protocol):
-    """The connection that a thread has; its methods are for the loop. known: what is the same in all its requests."""
+    """The connection that a thread uses; its methods are for the loop. known: the environ that its requests share."""
 
     hub: Hub
     transport: asyncio.Transport
@@ -40,7 +40,7 @@ class Lent(Protocol):
 
 
 class Talk:
-    """Begins with a request; ends when the loop has the connection back."""
+    """Begins with a request, and ends when the connection is returned to the loop."""
 
     def __init__(self, connection: Lent, environ: Environ):
         self.connection, self.hub = connection, connection.hub
@@ -48,18 +48,18 @@ class Talk:
         self.socket = connection.transport.get_extra_info('socket')
         self.patience = 1000 * min(PATIENCE, self.hub.options.keepalive_timeout)
         self.number: int = self.socket.fileno()
-        # The number is another one's as soon as the loop has closed the socket.
+        # Once the loop has closed the socket, its number may belong to another one.
         self.lock, self.is_over = threading.Lock(), False
 
     # ------------------------------------------------------------------ in the loop
 
     def hush(self) -> None:
-        """Hear no further request."""
+        """Read no further requests."""
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RD)
 
     def end(self) -> None:
-        """Neither read nor write any more: the socket is about to be closed."""
+        """Stop reading and writing, because the socket is about to be closed."""
         with self.lock:
             self.is_over = True
 
@@ -75,7 +75,7 @@ class Talk:
                 return
 
     def deliver(self, exchange: Exchange, data: bytes, last: bool) -> None:
-        """Send the answer, and hear what comes next; what is more than that, the loop does."""
+        """Send a response, and continue with the next request; leave anything more complex to the loop."""
         self.exchange = None
         if last and not exchange.closing:
             data = data[self._send(data) :]
@@ -85,7 +85,7 @@ class Talk:
         self.hub.call_soon(self.connection.send, exchange, data, last)
 
     def _go_on(self) -> None:
-        """With the next request, if it comes soon and is no more than that."""
+        """Continue with the next request, if it arrives soon and is ordinary."""
         heard = self._hear() if self.hub.is_calm else None
         environ = whole(heard, self.connection.known) if heard and len(heard) < SHORT else None
         if environ is None:
@@ -94,13 +94,13 @@ class Talk:
             self.exchange = Exchange(environ, self.deliver, closing=False)
 
     def _send(self, data: bytes) -> int:
-        """How many of the bytes are sent; the loop finds out why not all."""
+        """Returns how many bytes were sent; if not all, the loop finds out why."""
         with self.lock, contextlib.suppress(OSError):
             return 0 if self.is_over else os.write(self.number, data)
         return 0
 
     def _hear(self) -> bytes | None:
-        """What the client says next, b'' at its end; None where it says nothing for now."""
+        """What the client sends next; b'' if it disconnected, None if it sends nothing for now."""
         poll = select.poll()
         poll.register(self.number, select.POLLIN)
         poll.poll(self.patience)

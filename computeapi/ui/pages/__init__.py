@@ -1,4 +1,4 @@
-"""The files of the page, which come with the package and may load nothing from elsewhere."""
+"""The files of the page, which are part of the package and load nothing from other sites."""
 
 from importlib.resources import files as packaged
 
@@ -12,11 +12,11 @@ TYPES = {
 }
 
 SCRIPTS = b'    <!-- scripts -->\n'
-"""Where they are named in the page."""
+"""Where links to the scripts are inserted into the page."""
 
 
 def files() -> dict[str, File]:
-    """Each by its path below the page."""
+    """The files by their paths below the page."""
     found = {
         each.name: each.read_bytes() for each in packaged(__name__).iterdir() if each.name.rpartition('.')[2] in TYPES
     }
@@ -26,5 +26,5 @@ def files() -> dict[str, File]:
 
 
 def _ahead(name: str) -> bytes:
-    """Has a browser ask for a script before it has read the one that needs it."""
+    """Lets a browser request a script before it has read the one that imports it."""
     return b'    <link rel="modulepreload" href="%b">\n' % name.encode() if name.endswith('.js') else b''

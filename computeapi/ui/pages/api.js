@@ -1,4 +1,4 @@
-// The view of the API: versions above, operations at the left, one of them or what changed at the right.
+// The view of the API: versions at the top, operations on the left, and one of them, or the changes, on the right.
 
 import { changes } from './changes.js'
 import { fill, h } from './dom.js'
@@ -35,7 +35,7 @@ export class APIView {
     this.state = {}
   }
 
-  // What an address asks for; a version that is not offered is the newest.
+  // The state in an address. A version that is not offered is replaced by the newest.
   read(parameters) {
     const { reference } = this
     return {
@@ -44,7 +44,7 @@ export class APIView {
       operation: reference.byName.get(parameters.get('op')) ?? null,
       field: parameters.get('field'),
       query: parameters.get('q') ?? '',
-      // What parameters of the path are to begin with: who comes from a server has its id.
+      // Initial values of path parameters: a link from a server contains its ID.
       given: parameters,
     }
   }
@@ -59,14 +59,14 @@ export class APIView {
     return `#/api?${parameters}`
   }
 
-  // Another state, which the address follows without a step in the history of the browser.
+  // Go to another state. The address follows, without an entry in the browser's history.
   go(change) {
     history.replaceState(null, '', this.address(change))
     this.coming ??= requestAnimationFrame(() => {
       this.coming = null
       this.showState(this.read(new URLSearchParams(location.hash.split('?')[1])))
     })
-    // Two changes before a frame must not undo each other.
+    // Two changes before the next frame must not undo each other.
     this.state = { ...this.state, ...change }
   }
 
@@ -93,7 +93,7 @@ export class APIView {
     if (before && (before.operation !== state.operation || before.field !== state.field)) this.turnTo(state)
   }
 
-  // Where the window is narrow, the list is there when it is asked for.
+  // In a narrow window, the list is only shown on request.
   listAll(listed) {
     this.element.classList.toggle('listed', listed)
     this.all.setAttribute('aria-expanded', String(listed))
@@ -108,7 +108,7 @@ export class APIView {
       : operationList(this.reference, state, link))
   }
 
-  // The form for an operation, which outlasts a move of the slider.
+  // The form for an operation, which is kept when the slider moves.
   trial({ operation, version, other, given }) {
     const step = operation.at(version)
     if (!this.session.offered || !step || other !== null || Operation.isGone(step) || operation.path === '/' || operation.path.startsWith('/versions')) return null
@@ -122,7 +122,7 @@ export class APIView {
     return other === null ? `What ${this.reference.name(version)} changed` : 'What differs'
   }
 
-  // What was chosen is where one reads on, also without seeing it.
+  // Move the focus to what was chosen, so that reading continues there, also with a screen reader.
   turnTo(state) {
     this.detail.scrollTo(0, 0)
     const found = this.detail.querySelector('#found')

@@ -1,4 +1,4 @@
-// A document that somebody writes, as a form or as JSON: two faces of one text.
+// An editor for a document, as a form or as JSON; both edit the same text.
 
 import { fill, h } from './dom.js'
 import { BodyForm } from './form.js'
@@ -6,10 +6,10 @@ import { BodyForm } from './form.js'
 const FACES = [['form', 'Form'], ['json', 'JSON']]
 
 export class BodyEditor {
-  // What was chosen last, for all of them.
+  // The face that was chosen last, for all editors.
   static face = 'form'
 
-  // changed(): is called after the form changed the text; what is written in `text` itself is told by its events.
+  // changed() is called after the form has changed the text. Input in `text` itself fires its own events.
   constructor(changed = () => {}, label = 'Request body, JSON') {
     this.changed = changed
     this.text = h('textarea', { rows: 8, spellcheck: 'false', autocomplete: 'off', 'aria-label': label })
@@ -19,7 +19,7 @@ export class BodyEditor {
     this.element = h('div', { class: 'written' }, this.faces, this.written)
   }
 
-  // From now on the document is one of this schema.
+  // Edit a document with this schema from now on.
   show(nodes, number, text) {
     this.form = new BodyForm(nodes, () => this.take())
     this.number = number
@@ -27,7 +27,7 @@ export class BodyEditor {
     this.turn(BodyEditor.face)
   }
 
-  // What is not JSON cannot be a form.
+  // Text that is not JSON cannot be shown as a form.
   turn(face) {
     const document = face === 'form' ? this.parsed() : null
     BodyEditor.face = face
@@ -42,7 +42,7 @@ export class BodyEditor {
     this.changed()
   }
 
-  // { value } or, where it is not JSON, null with the reason on the page.
+  // { value }, or null if the text is not JSON; then the reason is shown.
   parsed() {
     fill(this.trouble)
     try {
@@ -53,7 +53,7 @@ export class BodyEditor {
     }
   }
 
-  // Says what is wrong with it beside the field, where the message names one.
+  // Show an error next to the field that its message names, if it names one.
   refuse(message) {
     const [, named, quoted] = /attribute (\S+)\. Value|'([^']+)'/.exec(message) ?? []
     if (!this.form.element.isConnected || !this.form.mark(named ?? quoted, message)) fill(this.trouble, message)

@@ -1,4 +1,4 @@
-// What a version changed, or all versions between two: operation by operation, field by field.
+// What a version changed, or all versions between two: by operation, and by field.
 
 import { differences } from './differences.js'
 import { h } from './dom.js'

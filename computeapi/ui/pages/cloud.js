@@ -1,4 +1,4 @@
-// What the cloud says to who is logged in, as documents.
+// The cloud's responses to the logged-in user, as documents.
 
 import { News } from './news.js'
 
@@ -10,12 +10,12 @@ export class Trouble extends Error {
 }
 
 export class Cloud {
-  // newest: the version to ask for, unless another one is.
+  // newest: the version that is requested by default.
   constructor(session, reference) {
     Object.assign(this, { session, reference, newest: reference.name(reference.newest), news: new News(session) })
   }
 
-  // The document at a path; Trouble with what the cloud says. query: an object, without what is null or ''.
+  // The document at a path. Throws Trouble with the error message. query: an object; null and '' are left out.
   async get(path, query = {}, version = this.newest) {
     const asked = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== null && value !== ''))
     return this.taken(await this.session.ask(path + (asked.size ? `?${asked}` : ''), { version, look: true }))
@@ -30,17 +30,17 @@ export class Cloud {
     const document = text.startsWith('{') ? JSON.parse(text) : null
     if (status < 400) return document
     const [fault] = Object.values(document ?? {})
-    // The page's own server says why without an envelope.
+    // Errors of the page's own server have no envelope.
     throw new Trouble(fault?.message ?? document?.message ?? `The cloud responded with ${status}.`, status)
   }
 
-  // The same of the control API.
+  // The same for the control API.
   async getControl(path, query = {}) {
     const asked = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== null && value !== ''))
     return this.taken(await this.session.ask(path + (asked.size ? `?${asked}` : ''), { at: 'control' }))
   }
 
-  // What it answers as text, such as a file.
+  // A response as text, such as a file.
   async textOfControl(path) {
     const { status, text } = await this.session.ask(path, { at: 'control' })
     if (status >= 400) this.taken({ status, text })
@@ -52,13 +52,13 @@ export class Cloud {
     return this.taken(await this.session.ask(path, { method, body, at: 'control' }))
   }
 
-  // The older of the two: of the versions until which something is shown, where the newest that is offered is none.
+  // The last version that shows something, or the newest one if that is not offered.
   until(name) {
     const number = this.reference.number(name)
     return number === null ? this.newest : name
   }
 
-  // The rule that refuses an operation to who is logged in, for what is of their own project or as rights say; null where none does.
+  // The policy rule that refuses an operation to the user, in their own project or according to `rights`; or null.
   ruleAgainst(name, rights = this.session.who) {
     const step = this.reference.byName.get(name)?.at(this.reference.newest)
     if (!step || step.policy === undefined) return null
@@ -66,12 +66,12 @@ export class Cloud {
     return rights?.refused.includes(rule) ? rule : null
   }
 
-  // What the rules say of what another user has in another project: { refused, all, admin }.
+  // What the policy rules allow the user for resources of another user and project: { refused, all, admin }.
   async rightsFor(project, user) {
     return this.taken(await this.session.ask(`?${new URLSearchParams({ project_id: project, user_id: user })}`, { at: 'rules' }))
   }
 
-  // Whether the servers of all projects are theirs to see.
+  // Whether the user may see the servers of all projects.
   get seesAll() {
     return Boolean(this.session.who?.all)
   }

@@ -1,4 +1,4 @@
-// What the control API takes, as it says itself, to be written in forms.
+// Forms for the operations of the control API, according to its own description.
 
 import { h } from './dom.js'
 import { BodyEditor } from './body.js'
@@ -7,8 +7,8 @@ import { least } from './samples.js'
 const BY_NAME = ['properties', 'patternProperties']
 const SEVERAL = ['oneOf', 'anyOf', 'allOf']
 
-// A form for an operation of the control API, read when it is first shown. example: what stands in it at first.
-// send(document): asks for it; whether that went well.
+// A form for an operation of the control API, loaded when it is first shown. example: the initial document.
+// send(document) makes the request, and throws if it fails.
 export class ControlForm {
   constructor(cloud, path, { text, example = null, send }) {
     Object.assign(this, { cloud, path, example, send })
@@ -36,7 +36,7 @@ export class ControlForm {
   }
 }
 
-// The schema of what is sent to a path, as nodes: { nodes, number }.
+// The schema of the body for a path, as nodes: { nodes, number }.
 async function bodyOf(cloud, path) {
   cloud.controlled ??= await cloud.getControl('/openapi.json')
   const { paths } = cloud.controlled
@@ -44,7 +44,7 @@ async function bodyOf(cloud, path) {
   return { nodes, number: numbered(nodes, paths[path].post.requestBody.content['application/json'].schema) }
 }
 
-// Puts a schema among the nodes, those inside it by their numbers, as in the reference of the compute API.
+// Add a schema to the nodes, with nested schemas as numbers, as in the reference of the compute API.
 function numbered(nodes, schema) {
   const node = { ...schema }
   for (const keyword of BY_NAME) if (node[keyword]) node[keyword] = Object.fromEntries(Object.entries(node[keyword]).map(([name, each]) => [name, numbered(nodes, each)]))
@@ -53,11 +53,11 @@ function numbered(nodes, schema) {
   return nodes.push(node) - 1
 }
 
-// Facts of something as a list.
+// Properties of something as a list.
 export const facts = (document) => h('dl', { class: 'headers' }, Object.entries(document).filter(([, value]) => value !== null).map(([name, value]) => (
   [h('dt', {}, name), h('dd', {}, typeof value === 'string' ? value : JSON.stringify(value))])))
 
-// Gives a text to the browser, to be kept as a file.
+// Let the browser save a text as a file.
 export function keep(name, type, text) {
   const url = URL.createObjectURL(new Blob([text], { type }))
   h('a', { href: url, download: name }).click()

@@ -1,10 +1,10 @@
-// Which operations tests asked for, and at which versions: a map of all of them.
+// Which operations tests used, and at which versions: a map of all operations.
 
 import { fill, h, svg } from './dom.js'
 
 const WIDTH = 312
 const HEIGHT = 14
-// Numbers of requests that are shown of a finding.
+// How many request numbers of a finding are shown.
 const MOST = 8
 
 export class CoverageMap {

@@ -1,9 +1,9 @@
-// What differs between two versions, as computeapi/web/history.py tells it; a test holds the two against each other.
+// The differences between two versions, as in computeapi/web/history.py; a test compares the two.
 
 const NESTED = new Set(['properties', 'patternProperties', 'items', 'oneOf', 'anyOf', 'allOf', 'required'])
 export const PARTS = ['query', 'body', 'response']
 
-// { kind: 'added' | 'removed' | 'changed', what: { body: ['+/server/tags'] } }; null where nothing differs.
+// { kind: 'added' | 'removed' | 'changed', what: { body: ['+/server/tags'] } }; null if nothing differs.
 export function difference(operation, from, to) {
   const [before, after] = [operation.at(from), operation.at(to)]
   if (before === after) return null
@@ -36,7 +36,7 @@ function told(nodes, before, after) {
   ]
 }
 
-// +/field, -/field and ~/field from one schema to the next.
+// +/field, -/field and ~/field between two schemas.
 export function compare(nodes, before, after, always = false) {
   if (before === after) return []
   const [old, now] = [fields(nodes, before, always), fields(nodes, after, always)]
@@ -51,21 +51,21 @@ export function compare(nodes, before, after, always = false) {
   return [...marks.keys()].filter((path) => !isHeld(path, marks)).sort().map((path) => marks.get(path) + (path || '/'))
 }
 
-// Whether a field came or went with one that holds it.
+// Whether a field was added or removed together with one that contains it.
 function isHeld(path, marks) {
   if (marks.get(path) === '~') return false
   return [...marks].some(([outer, mark]) => mark === marks.get(path)
     && (path.startsWith(`${outer}/`) || path.startsWith(`${outer}[`)) && outer !== path)
 }
 
-// The facts of a field, without those that only say which fields came or went below it.
+// The facts of a field, without those that only say which fields below it were added or removed.
 function lasting(facts, path, marks) {
   return JSON.stringify(facts.map(([rest, required]) => [
     rest, [...new Set(required)].filter((name) => !marks.has(`${path}/${name}`)).sort(),
   ]))
 }
 
-// Each field by its path, with what is said of it: several times in alternatives.
+// Each field by path, with its facts; alternatives may have several.
 function fields(nodes, number, always) {
   const found = new Map()
   if (number !== undefined) walk(nodes, nodes[number], '', found)

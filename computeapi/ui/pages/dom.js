@@ -1,9 +1,9 @@
-// Elements, made without any markup that could hold what somebody else wrote.
+// Creates elements without parsing any markup, which might contain text of other people.
 
 const SVG = 'http://www.w3.org/2000/svg'
 
 // An element with these properties (`class`, `data-` and `aria-` and other attributes, `on...` listeners) and children:
-// nodes, texts, lists of them, and nothing for what is null, undefined or false.
+// nodes, texts, and lists of them; null, undefined and false are left out.
 export function h(tag, properties = {}, ...children) {
   return filled(document.createElement(tag), properties, children)
 }

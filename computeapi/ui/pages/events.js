@@ -1,4 +1,4 @@
-// What happens in the cloud, as it happens: changes of state, the newest first.
+// The events of the cloud, as they happen: changes of state, the newest first.
 
 import { fill, h } from './dom.js'
 import { Following } from './following.js'
@@ -21,7 +21,7 @@ export class EventList extends Following {
 
   async read() {
     const { events, last, lost } = await this.cloud.getControl('/events', { since: this.last })
-    // A reset is where events begin anew.
+    // After a reset, the list of events begins anew.
     const reset = events.findLastIndex(({ type }) => type === 'cloud.reset')
     if (reset >= 0) this.events = []
     this.events = [...events.slice(Math.max(reset, 0)).reverse(), ...this.events].slice(0, KEPT)
@@ -46,7 +46,7 @@ export class EventList extends Following {
   }
 }
 
-// 'status ACTIVE → SHUTOFF', of what came to be otherwise; of what is new, its status.
+// 'status ACTIVE → SHUTOFF' for values that changed; for a new resource, its status.
 function changed(before, after) {
   if (!after) return ''
   if (!before) return after.status ?? ''

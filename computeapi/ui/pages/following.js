@@ -1,13 +1,13 @@
-// What a view shows follows the cloud for as long as it is looked at.
+// A view that follows the cloud for as long as it is shown.
 
 import { fill } from './dom.js'
 
-// How often one looks though news come: not all that is shown is told.
+// How often to look even if there are news, because they do not cover everything that is shown.
 const SELDOM = 15_000
 
 export class Following {
-  // A view has a read(), `trouble`, where it says what went wrong, and concerns(news) if it is about servers.
-  // milliseconds: between two looks.  rest: how many times as long as a look took one waits for the next, at least.
+  // A view has read(), an element `trouble` for errors, and concerns(news) if it is about servers. milliseconds: the
+  // interval. rest: the minimum pause after a read, as a multiple of its duration.
   constructor(cloud, milliseconds, rest = 0) {
     Object.assign(this, { cloud, milliseconds, rest, next: 0, looked: 0 })
     this.hear = (news) => this.concerns(news) && this.soon()
@@ -18,7 +18,7 @@ export class Following {
     this.follow()
   }
 
-  // Look again from now on.
+  // Begin to look again.
   look() {
     this.timer ??= setInterval(() => this.tick(), this.milliseconds)
     if (this.concerns) this.cloud.news.listen(this.hear)
@@ -55,7 +55,7 @@ export class Following {
     if (this.due) this.soon()
   }
 
-  // There is something new, which a look that is under way may not have seen.
+  // Something is new, which a read in progress may not have seen.
   soon() {
     this.due = true
     if (this.following || this.waiting) return
@@ -64,7 +64,7 @@ export class Following {
     else this.waiting = setTimeout(() => { this.waiting = null; this.follow() }, left)
   }
 
-  // What there is has just become another by what was done here.
+  // The user has just changed something.
   followNow() {
     this.next = 0
     this.soon()
@@ -74,7 +74,7 @@ export class Following {
     fill(this.trouble, error.message)
   }
 
-  // The control API makes the cloud another one, which nobody is logged in to: tokens are part of what was.
+  // Replace the state of the cloud through the control API. The session ends, because tokens are part of the state.
   async controlAll(method, path) {
     this.hide()
     try {
@@ -86,7 +86,7 @@ export class Following {
     }
   }
 
-  // What the control API is to do; what it answers, or null where it did not.
+  // Make a request to the control API; returns its response, or null if it failed.
   async control(method, path, document) {
     try {
       const told = await this.cloud.sendControl(method, path, document)

@@ -1,4 +1,4 @@
-// A form for a document, made of its schema: what is too free for fields is written as JSON.
+// A form for a document, generated from its schema. What is too free for fields is edited as JSON.
 
 import { fill, h } from './dom.js'
 import { alternatives, fits, fromText, typeOf } from './kinds.js'
@@ -8,20 +8,20 @@ import { described } from './schemas.js'
 const NAMES = { array: 'a list', object: 'fields', null: 'null', json: 'JSON', choice: 'one of', scalar: 'a value' }
 
 export class BodyForm {
-  // changed(): is called when the value did.
+  // changed() is called when the value has changed.
   constructor(nodes, changed) {
     Object.assign(this, { nodes, changed })
     this.element = h('div', { class: 'body-form' })
   }
 
-  // From now on it is about this value, which it changes.
+  // Edit this value from now on, in place.
   show(number, value) {
     this.value = value
     this.marked = null
     fill(this.element, this.field({ number, value, name: '', put: (next) => { this.value = next }, needed: true }))
   }
 
-  // One field. put(value): keeps another value.  remove: takes it away, where it may be.  again(focus): shows what holds it anew.
+  // A field. put(value) stores a new value. remove: removes the field, if that is possible.
   field(field) {
     const kinds = alternatives(this.nodes, field.number)
     const kind = kinds.find((each) => fits(each, field.value)) ?? { type: 'json', number: field.number }
@@ -43,7 +43,7 @@ export class BodyForm {
     return made.call(this, field, kind, { other, again, away: field.remove && this.away(field) })
   }
 
-  // Which of the things that it can be it is.
+  // The choice between the alternatives of a field.
   kindChooser({ name }, kind, kinds, again) {
     const chooser = h('select', { class: 'kind', 'aria-label': `Type of ${name}`, onchange: () => again(this.first(kinds[chooser.value])) },
       kinds.map((each, at) => h('option', { value: at, selected: each === kind }, NAMES[each.type])), !kinds.includes(kind) && h('option', { value: '', selected: true }, 'JSON'))
@@ -62,7 +62,7 @@ export class BodyForm {
     return h('button', { type: 'button', class: 'away', 'aria-label': `Remove ${name}`, title: 'Remove', onclick: remove }, '×')
   }
 
-  // ------------------------------------------------------------------ what holds others
+  // ------------------------------------------------------------------ fields that contain others
 
   group({ name, needed }, other, away, ...content) {
     if (!name) return content
@@ -130,7 +130,7 @@ export class BodyForm {
     return this.group(field, other, away, parts, h('div', { class: 'adders' }, h('button', { type: 'button', onclick: add, 'aria-label': `Add an item to ${name}` }, 'Add an item')))
   }
 
-  // ------------------------------------------------------------------ what is written
+  // ------------------------------------------------------------------ fields to fill in
 
   labelled({ name, number, needed, unknown }, other, away, input, text) {
     const facts = unknown ? 'not supported in this version' : text ?? this.said(number)
@@ -182,9 +182,9 @@ export class BodyForm {
     return this.labelled(field, other, away, input)
   }
 
-  // ------------------------------------------------------------------ what was refused
+  // ------------------------------------------------------------------ errors
 
-  // Shows at the field of that name what is wrong with it; whether there is one.
+  // Show an error at the field with this name; returns whether there is one.
   mark(name, message) {
     const input = [...this.element.querySelectorAll('[data-name]')].filter((each) => each.dataset.name === name).flatMap((each) => (each.matches('input, select, textarea') ? each : [...each.querySelectorAll('input, select, textarea')].slice(0, 1)))[0]
     if (!input) return false
@@ -206,7 +206,7 @@ export class BodyForm {
   }
 }
 
-// What somebody called so, and not what every object has.
+// A property of the object itself, not one that every object has.
 const own = (things, name) => (Object.hasOwn(things ?? {}, name) ? things[name] : undefined)
 
 const mark = () => h('span', { class: 'needed' }, ' required')

@@ -1,13 +1,13 @@
-// The hosts, and what servers take of them.
+// The hosts, and how much of them servers use.
 
 import { fill, h } from './dom.js'
 import { Following } from './following.js'
 import { load, memory } from './load.js'
 
 const EVERY = 5000
-// How much longer than it takes to ask one waits until one asks again.
+// The minimum pause after a read, as a multiple of its duration.
 const REST = 10
-// What hypervisors tell of what is used of them ends here.
+// The last version at which hypervisors report what is used.
 const LAST = '2.87'
 
 export class HostsView extends Following {
@@ -24,7 +24,7 @@ export class HostsView extends Following {
   }
 
   async read() {
-    // What is used is counted, which takes a while where there is much: hosts are there before.
+    // Counting what is used takes a while in a large cloud, so show the hosts before.
     if (!this.shown) await this.readAt(this.cloud.newest)
     await this.readAt(this.cloud.until(LAST))
   }

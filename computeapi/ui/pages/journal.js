@@ -1,4 +1,4 @@
-// The journal: what was asked of the cloud, as it is asked.
+// The journal: the requests to the cloud, as they are made.
 
 import { keep } from './control.js'
 import { fill, h } from './dom.js'
@@ -37,7 +37,7 @@ export class Journal extends Following {
   take(entries) {
     if (!entries.length && this.painted) return
     this.last = entries.at(-1)?.number ?? this.last
-    // The newest stand first.
+    // The newest come first.
     this.entries = [...entries.reverse(), ...this.entries].slice(0, KEPT)
     for (const { service } of entries) {
       if (service && !this.services.has(service)) {

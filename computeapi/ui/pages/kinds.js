@@ -1,14 +1,13 @@
-// What values a schema lets a field have, as kinds that a form has something for: { type, number, types, values }.
-//
-// type: object, array, null, choice (of `values`), scalar (of `types`: string, integer, number, in the order of the schema),
-// or json for what is none of these. number: of the schema.
+// The kinds of values that a schema allows for a field, each of which has its form: { type, number, types, values }.
+// type: object, array, null, choice (of `values`), scalar (of `types`: string, integer, number, in the order of the
+// schema), or json for everything else. number: of the schema.
 
 const SEVERAL = ['oneOf', 'anyOf', 'allOf']
 const SCALARS = ['string', 'integer', 'number']
-// Texts that mean true or false, too.
+// Texts that also mean true or false.
 const SPELLINGS = /^(true|false|on|off|yes|no|t|f|y|n|0|1)$/i
 
-// Each kind once, those of alternatives too; at least one.
+// Each kind once, including those of alternatives; at least one.
 export function alternatives(nodes, number) {
   if (number === undefined) return [{ type: 'json', number }]
   const found = []
@@ -37,10 +36,10 @@ function ofType(type, number, node) {
   return { type: type === 'object' && isFree(node) ? 'json' : type, number }
 }
 
-// Whether nothing is said of what may be in it.
+// Whether the content of an object is not restricted.
 const isFree = ({ properties, patternProperties, additionalProperties }) => !properties && !patternProperties && additionalProperties?.node === undefined && additionalProperties !== false
 
-// Without the texts that stand for true and false, where those are among them.
+// Without the texts for true and false, if these are among the values.
 function spelledOnce(values) {
   return values.includes(true) ? values.filter((value) => typeof value !== 'string' || !SPELLINGS.test(value)) : [...values]
 }
@@ -50,14 +49,14 @@ export function typeOf(value) {
   return Array.isArray(value) ? 'array' : typeof value
 }
 
-// Whether a value is of a kind, as far as a form goes.
+// Whether a form of this kind can edit a value.
 export function fits({ type, values, types }, value) {
   if (type === 'choice') return values.includes(value)
   if (type === 'scalar') return typeof value === 'string' || (typeof value === 'number' && types.some((each) => each !== 'string'))
   return type === 'json' || type === typeOf(value)
 }
 
-// What was written, as the first type that it can be.
+// The input, as the first type that it fits.
 export function fromText(types, text) {
   const numeric = /^-?\d+$/.test(text) || (types.includes('number') && /^-?\d*\.?\d+$/.test(text))
   return types[0] !== 'string' && numeric && Number.isSafeInteger(Math.trunc(Number(text))) ? Number(text) : text

@@ -1,10 +1,10 @@
-// How much of something is used, as a bar with its numbers.
+// How much of something is used, as a bar with numbers.
 
 import { h } from './dom.js'
 
 const HIGH = 0.8
 
-// limit: null or below 0 is none.  unit: for the reader.
+// limit: null or negative means none.  unit: a text.
 export function load(name, used, limit, unit = '') {
   const bounded = limit !== null && limit >= 0
   const share = bounded && limit > 0 ? Math.min(1, used / limit) : used > 0 && bounded ? 1 : 0
@@ -15,7 +15,7 @@ export function load(name, used, limit, unit = '') {
     bounded && h('div', { class: 'meter', role: 'meter', 'aria-label': name, 'aria-valuemin': 0, 'aria-valuemax': Math.max(limit, used), 'aria-valuenow': used, 'aria-valuetext': text }, filled))
 }
 
-// MiB as people read them.
+// MiB as GiB.
 export const memory = (mebibytes) => mebibytes / 1024
 
 const short = (number) => Number(number.toFixed(1)).toLocaleString('en')

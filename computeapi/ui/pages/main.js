@@ -1,4 +1,4 @@
-// The page: which view the address asks for.
+// The page, which shows the view in the address.
 
 import { APIView } from './api.js'
 import { Cloud } from './cloud.js'
@@ -26,7 +26,8 @@ class Page {
       h('button', { type: 'button', class: 'main', onclick: open }, 'Log in'))
   }
 
-  // What somebody was shown is not for who logs in after them. All views but the first are for who is logged in.
+  // Create the views again for another user, who must not see what the previous one saw. All but the first need a
+  // login.
   begin() {
     const { api, cloud, requirements, session: { who } } = this
     const user = who && `${who.user} in ${who.project}`
@@ -39,18 +40,18 @@ class Page {
     }
   }
 
-  // Hosts are there for who is let to them, which is administrators by default; tests are there with the control API.
+  // Hosts are for users whose policy rules allow it, by default administrators; tests need the control API.
   isFor(name) {
     if (name === 'tests') return Boolean(this.session.who?.control)
     return name !== 'hosts' || !this.cloud.ruleAgainst('GET /os-hypervisors/detail')
   }
 
-  // The address is #/VIEW, or #/VIEW/ID, and parameters.
+  // The address is #/VIEW or #/VIEW/ID, with parameters.
   show() {
     this.begin()
     const [path, query] = location.hash.slice(1).split('?')
     const [, name, id] = path.split('/')
-    // Who logs in may be let to it.
+    // After logging in, the user may be allowed to see the view.
     const unsure = name === 'tests' && !this.session.who
     const view = id !== undefined && name === 'servers' ? 'server' : Object.hasOwn(this.views, name) && this.session.offered && (unsure || this.isFor(name)) ? name : 'api'
     fill(this.nav, this.session.offered && this.links.filter(([each]) => this.isFor(each)).map(([each, text, href]) => (
@@ -66,7 +67,7 @@ class Page {
   }
 }
 
-// What is no such text stands for itself.
+// Text that cannot be decoded is unchanged.
 function decoded(text) {
   try {
     return decodeURIComponent(text)

@@ -1,10 +1,10 @@
-// Networks as a drawing: a line for each, with the servers on it below and the routers between them at the left.
+// A drawing of the networks: a line for each, with its servers below, and the routers between networks on the left.
 
 import { fill, h, svg } from './dom.js'
 import { Following } from './following.js'
 
 const EVERY = 5000
-// How much longer than it takes to ask one waits until one asks again.
+// The minimum pause after a read, as a multiple of its duration.
 const REST = 10
 const MOST_NETWORKS = 40
 const MOST_PORTS = 12
@@ -60,7 +60,7 @@ export class NetworksView extends Following {
     }
   }
 
-  // The names of servers, of which some may just have gone. What a port says it is of is any text of who made it.
+  // The names of servers, some of which may have been deleted. The device_id of a port can be any text.
   async namesOf(ids) {
     this.names ??= new Map()
     await Promise.all([...new Set(ids)].filter((id) => id && !this.names.has(id)).map(async (id) => {
@@ -82,7 +82,7 @@ export class NetworksView extends Following {
     const width = Math.max(this.drawing.clientWidth - 34, gutter + NODE.width + 40)
     const columns = Math.max(1, Math.floor((width - gutter - 20) / (NODE.width + NODE.gap)))
     let y = 6
-    // External ones first: what they lead to stands below them.
+    // External networks first, above the networks that they are connected to.
     const rails = [...networks].sort((one, other) => other.external - one.external).map((network) => {
       const rail = { network, y: y + RAIL.top, nodes: Math.max(0, Math.ceil((network.servers.length + network.more) / columns)) }
       y = rail.y + (rail.nodes ? RAIL.below + rail.nodes * (NODE.height + NODE.gap) : 0) + RAIL.space

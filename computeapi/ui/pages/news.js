@@ -1,14 +1,14 @@
-// Which servers change, as they do: a stream for as long as somebody looks; where there is none, views look now and then.
+// Which servers change: a stream while a view listens. Without a stream, views poll.
 
 import { OWN } from './session.js'
 
-// How long nothing at all may be heard, and how long one waits before one tries again.
+// When to give up a silent stream, and how long to wait before a new attempt.
 const SILENCE = 40_000
 const AGAIN = 10_000
 const REFUSED = 60_000
 
 export class News {
-  // session: tells whether there is a stream for who is logged in.
+  // session: knows whether there is a stream for the user.
   constructor(session) {
     this.session = session
     this.listeners = new Set()
@@ -17,7 +17,7 @@ export class News {
     session.addEventListener('change', () => { this.end(); this.turn() })
   }
 
-  // hear({ servers, more }) is called with the ids of those that changed; more: whether others did, too.
+  // hear({ servers, more }) is called with the IDs of servers that changed; more: whether others changed, too.
   listen(hear) {
     this.listeners.add(hear)
     this.turn()
@@ -25,11 +25,11 @@ export class News {
 
   leave(hear) {
     this.listeners.delete(hear)
-    // The next view may listen, too.
+    // Wait, because the next view may listen.
     setTimeout(() => this.turn())
   }
 
-  // Begins or ends, as is wanted now: a window that nobody sees must not keep a connection of the few that a browser has.
+  // Begin or end the stream, as required: hidden windows must not use up the few connections of a browser.
   turn() {
     const wanted = this.listeners.size > 0 && !document.hidden && Boolean(this.session.who?.news)
     if (!wanted) this.end()
@@ -50,7 +50,7 @@ export class News {
       if (!answer.ok) pause = REFUSED
       else await this.read(answer.body.pipeThrough(new TextDecoderStream()).getReader(), ending)
     } catch {
-      // It is tried again, whatever it was.
+      // Any error leads to a new attempt.
     }
     ending.abort()
     if (ending !== this.ending) return
@@ -74,7 +74,7 @@ export class News {
     }
   }
 
-  // The first thing that comes proves that nobody on the way keeps it back; what changed until then is looked up.
+  // The first event proves that no proxy buffers the stream; views look for earlier changes themselves.
   take(event) {
     const lines = event.split('\n')
     if (lines.includes('event: end')) return

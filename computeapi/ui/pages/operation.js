@@ -1,4 +1,4 @@
-// One operation at a version, or at two side by side: what it asks for, takes and answers.
+// An operation at one version, or at two side by side: its facts, parameters, bodies and responses.
 
 import { PARTS } from './differences.js'
 import { h } from './dom.js'
@@ -9,7 +9,7 @@ import { described, rows } from './schemas.js'
 const NAMES = { query: 'Query parameters', body: 'Request body', response: 'Response' }
 const MOST_VALUES = 12
 
-// state: { version, other, operation, field }; at(version) is the address of the same operation there.
+// state: { version, other, operation, field }; at(version) returns the address of the operation at that version.
 export function operationView(reference, state, at, trial = null) {
   const { operation, version, other } = state
   const [from, to] = other === null ? [null, version] : [Math.min(version, other), Math.max(version, other)]
@@ -59,7 +59,7 @@ function facts(reference, columns, found) {
       h('div', {}, h('code', {}, name.replaceAll('_', ' ')), value === true ? null : `: ${JSON.stringify(value)}`)))))
 }
 
-// What is so that no schema shows: [[name, value]].
+// Behaviour that no schema shows: [[name, value]].
 function behaviourOf({ behaviour }) {
   const there = Object.entries(behaviour ?? {}).filter(([, value]) => value !== null && value !== false)
   return there.length ? there : null
@@ -97,7 +97,7 @@ function section(operation, part, columns, found, field) {
       h('tbody', {}, lines.map((line) => tableRow(operation, part, line, twice ? found.length : 1, field))))))
 }
 
-// The fields of all columns in one order: those that one lacks stand behind what they stood behind.
+// The fields of all columns in one order: a field that a column lacks follows the same field as in the other column.
 function merged(shown) {
   const lines = []
   const place = (path) => lines.findIndex((line) => line.path === path)
@@ -139,7 +139,7 @@ function sinceWhen(operation, part, path) {
   return spans ? told(operation.reference, spans, operation.lifetime) : ''
 }
 
-// At which versions each field is there: { 'body/server/tags': [[51, 103]] }; worked out once for an operation.
+// The versions of each field: { 'body/server/tags': [[51, 103]] }; computed once for an operation.
 export function fieldSpans(operation) {
   if (operation.spansOfFields) return operation.spansOfFields
   const holding = new Map()

@@ -1,4 +1,4 @@
-// The operations of a version, by resource, in a list to choose from.
+// The operations of a version, by resource, as a list to choose from.
 
 import { h } from './dom.js'
 import { difference } from './differences.js'
@@ -6,7 +6,7 @@ import { Operation } from './reference.js'
 
 const MARKS = { added: 'new', removed: 'gone', changed: 'changed' }
 
-// link(operation) is the address of one.  state: { version, other, operation }.
+// link(operation) returns its address.  state: { version, other, operation }.
 export function operationList(reference, state, link) {
   const groups = reference.groups.map((group) => ({ group, shown: group.operations.filter((each) => isShown(each, state)) }))
   return groups.filter(({ shown }) => shown.length).map(({ group, shown }) => (
@@ -29,7 +29,7 @@ function entry(operation, state, link) {
 
 export const method = ({ method: name }) => h('span', { class: `method ${name.toLowerCase()}` }, name)
 
-// The path, or the action with its path; words break at slashes.
+// The path, or the action with its path; it may wrap at slashes.
 export function title({ path, action }) {
   const parts = path.split('/').slice(1).map((part) => [h('wbr'), '/', part.startsWith('{') ? h('i', {}, part) : part])
   return action
@@ -37,7 +37,7 @@ export function title({ path, action }) {
     : h('span', { class: 'path' }, parts)
 }
 
-// What became of it: since the other version, or else since the one before.
+// How the operation changed, since the other version or else since the previous one.
 export function markOf(operation, version, other) {
   if (other === null && !operation.touchedAt(version)) return null
   const from = other === null ? version - 1 : Math.min(version, other)

@@ -1,4 +1,4 @@
-// What is out of reach, and hints for who asks at the wrong version: switches of the cloud.
+// Switches for outages, and for hints about versions.
 
 import { fill, h } from './dom.js'
 import { Following } from './following.js'

@@ -16,7 +16,7 @@ export class ProjectsView {
     this.trouble = h('p', { class: 'trouble', role: 'alert' })
     this.cards = h('ul', { class: 'cards' })
     this.element = h('div', { class: 'view' }, h('div', { class: 'bar' }, h('h2', {}, 'Projects'), this.count), this.trouble, this.cards)
-    // What nobody looks at is not asked for.
+    // Only read the quotas of projects that are visible.
     this.seen = new IntersectionObserver((entries) => {
       for (const { isIntersecting: is, target } of entries) if (is) { this.seen.unobserve(target); this.read(target) }
     }, { rootMargin: '200px' })

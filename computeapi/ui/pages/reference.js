@@ -1,4 +1,4 @@
-// What the service says of its API at all versions: the document that computeapi/ui/reference.py makes.
+// The API at all versions, from the document that computeapi/ui/reference.py creates.
 
 export class Reference {
   constructor(document) {
@@ -15,7 +15,7 @@ export class Reference {
     this.phrases = document.phrases
   }
 
-  // The number of the version of that name; null for one that is not offered.
+  // The number of the version with this name; null if it is not offered.
   number(name) {
     const found = this.versions.findIndex((version) => version.name === name)
     return found < 0 ? null : found
@@ -25,13 +25,13 @@ export class Reference {
     return this.versions[number].name
   }
 
-  // The operation that computeapi/kit/operations.py calls so.
+  // The operation with this name in computeapi/kit/operations.py.
   recordedAs(name) {
     this.recorded ??= new Map(this.operations.map((operation) => [operation.name.replace(/ {(.*)}$/, (all, action) => (operation.action ? ` ${action}` : all)), operation]))
     return this.recorded.get(name)
   }
 
-  // How many operations each version touched.
+  // How many operations each version changed.
   get touched() {
     const counts = new Array(this.versions.length).fill(0)
     for (const { steps } of this.operations) for (const step of steps) counts[step.from] += 1
@@ -46,13 +46,13 @@ export class Operation {
     this.name = `${this.method} ${this.path}${this.action ? ` {${this.action}}` : ''}`
   }
 
-  // What is so at a version; null where it is not there.
+  // The step at a version; null if the operation does not exist there.
   at(version) {
     const step = this.steps.findLast(({ from }) => from <= version)
     return step && 'statuses' in step ? step : null
   }
 
-  // Whether it answers at all that nothing is done.
+  // Whether the operation always answers with an error.
   static isGone(step) {
     return step.statuses[0] >= 400
   }
@@ -61,7 +61,7 @@ export class Operation {
     return version > 0 && this.steps.some(({ from }) => from === version)
   }
 
-  // [[first, last], ...]: the versions at which a test of the step holds.
+  // [[first, last], ...]: the versions whose step passes a test.
   spans(holds) {
     const spans = []
     this.steps.forEach((step, at) => {
@@ -80,7 +80,7 @@ export class Operation {
   }
 }
 
-// 'since 2.26', 'until 2.56', '2.32, since 2.42': what is to be said of spans within others; '' where they are the same.
+// 'since 2.26', 'until 2.56', '2.32, since 2.42': spans within others, in words; '' if they are the same.
 export function told(reference, spans, within) {
   if (String(spans) === String(within)) return ''
   const [first, last] = [within[0][0], within.at(-1)[1]]

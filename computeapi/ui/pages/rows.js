@@ -1,10 +1,10 @@
-// A list of any length of which only what is seen is made.
+// A list of any length, of which only the visible rows are created.
 
 import { fill, h } from './dom.js'
 
 const MORE = 12
 
-// height: of a row, in pixels.  row(item, number) makes one.  more() is called when the end comes near.
+// height: of a row, in pixels.  row(item, number) creates a row.  more() is called near the end of the list.
 export class LongList {
   constructor({ height, row, more, label, head }) {
     Object.assign(this, { height, row, more })

@@ -1,4 +1,4 @@
-// What was asked of the cloud for tests, and holds until it is taken back: rules of faults, plans for states, webhooks.
+// Fault rules, plans for states, and webhooks, which are active until they are removed.
 
 import { fill, h } from './dom.js'
 import { ControlForm, facts } from './control.js'
@@ -6,8 +6,8 @@ import { Following } from './following.js'
 
 const EVERY = 2000
 
-// name: of the list in the control API.  title, one, none: what to call them.  example: of one.
-// head(rule): what is told first, without which the rest of a rule is.  told(answer): what is said of a new one.
+// name: of the list in the control API.  title, one, none: texts.  example: a document for a new one. head(rule): the
+// headline, and the rest of the rule.  told(answer): what to show about a new one.
 export class RulesView extends Following {
   constructor(cloud, { name, title, one, none, example, head, told, more }) {
     super(cloud, EVERY)
@@ -58,7 +58,7 @@ export const statePlans = (cloud) => new RulesView(cloud, {
   more: (view) => releasing(view),
 })
 
-// Lets servers go on that wait until they are told.
+// Releases servers that are held until they are told.
 function releasing(view) {
   const server = h('input', { type: 'text', placeholder: 'Name or ID (all)', 'aria-label': 'The server to release', autocomplete: 'off', spellcheck: 'false' })
   return [server, h('button', { type: 'button', onclick: () => view.control('POST', '/plans/release', server.value ? { server: server.value } : {}) }, 'Release')]

@@ -1,8 +1,8 @@
-// Documents that a schema takes.
+// Sample documents for a schema.
 
 const SEVERAL = ['oneOf', 'anyOf', 'allOf']
 
-// The least document of a schema; texts that nobody can guess are empty.
+// The smallest document of a schema; texts without a default are empty.
 export function least(nodes, number) {
   const node = nodes[number]
   if ('const' in node) return node.const

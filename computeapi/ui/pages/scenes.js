@@ -1,4 +1,4 @@
-// What the cloud has, as a file, and what it would do with a request for servers.
+// The content of the cloud as a file, and dry runs of requests for servers.
 
 import { ControlForm, facts, keep } from './control.js'
 import { fill, h } from './dom.js'

@@ -4,7 +4,7 @@ const SEVERAL = ['oneOf', 'anyOf', 'allOf']
 const BY_NAME = ['properties', 'patternProperties']
 const PLURAL = { object: 'objects', string: 'strings', integer: 'integers', number: 'numbers', boolean: 'booleans' }
 
-// The fields of a schema in their order, those of alternatives too: [{ path, name, pattern, depth, required, nodes }].
+// The fields of a schema in order, including alternatives: [{ path, name, pattern, depth, required, nodes }].
 export function rows(nodes, number) {
   const found = new Map()
   if (number === undefined) return []
@@ -32,7 +32,7 @@ function collect(nodes, number, path, depth, found) {
   for (const keyword of SEVERAL) for (const child of node[keyword] ?? []) collect(nodes, child, path, depth, found)
 }
 
-// What a field takes, in words: { text, values }, the values being those that are enumerated, if they are.
+// The values of a field, in words: { text, values }; values: those of an enumeration.
 export function described(nodes, numbers) {
   const parts = [...new Set(numbers.map((number) => inWords(nodes, number)).filter(Boolean))]
   const values = [...new Set(numbers.flatMap((number) => enumerated(nodes, number)))]

@@ -1,4 +1,4 @@
-// Search over operations, fields, and rules, at all versions at once.
+// Searches operations, fields and rules, at all versions at once.
 
 import { h } from './dom.js'
 import { fieldSpans } from './operation.js'
@@ -7,7 +7,7 @@ import { told } from './reference.js'
 
 const MOST = 40
 
-// link(operation, field) is the address of a result.
+// link(operation, field) returns the address of a result.
 export function searchResults(reference, text, link) {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
   const matches = (name) => words.every((word) => name.includes(word))
@@ -27,7 +27,7 @@ export function searchResults(reference, text, link) {
   ]
 }
 
-// First what is called so, then what begins so.
+// Exact matches first, then those that begin with a word.
 function nearest(fields, words) {
   const rank = ({ text }) => (words.includes(text) ? 0 : words.some((word) => text.startsWith(word)) ? 1 : 2)
   return fields.map((field) => [rank(field), field]).sort(([one], [other]) => one - other).map(([, field]) => field)
@@ -54,7 +54,7 @@ function fieldsOf(reference) {
   reference.fields ??= reference.operations.flatMap((operation) => [...fieldSpans(operation)].map(([key, spans]) => {
     const at = key.indexOf('/')
     const [part, path] = at < 0 ? [key, ''] : [key.slice(0, at), key.slice(at)]
-    // What it is itself called decides, not what it stands in.
+    // Only the name of the field itself counts, not those that contain it.
     return { operation, part, path, spans, text: path.slice(path.lastIndexOf('/') + 1).toLowerCase() }
   })).filter(({ path }) => path)
   return reference.fields

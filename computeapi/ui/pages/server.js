@@ -1,4 +1,4 @@
-// One server: what it is, what can be done with it, and what happened.
+// A server: its properties, actions and history.
 
 import { fill, h } from './dom.js'
 import { Following } from './following.js'
@@ -51,10 +51,10 @@ export class ServerView extends Following {
     const { id, path } = this
     try {
       const { server } = await this.cloud.get(path)
-      // Rules may ask whose it is.
+      // Policy rules may depend on the owner.
       if (this.of !== `${id} ${server.tenant_id}`) this.rights = await this.cloud.rightsFor(server.tenant_id, server.user_id)
       const [volumes, actions] = await Promise.all([this.cloud.get(`${path}/os-volume_attachments`), this.cloud.get(`${path}/os-instance-actions`)])
-      // Another one may be looked at by now.
+      // The user may have gone to another server meanwhile.
       if (id !== this.id) return
       this.of = `${id} ${server.tenant_id}`
       this.paint(server, volumes.volumeAttachments)
@@ -83,7 +83,7 @@ export class ServerView extends Following {
     this.paintFacts(server, volumes)
   }
 
-  // ------------------------------------------------------------------ what can be done
+  // ------------------------------------------------------------------ actions
 
   paintButtons() {
     const { reference } = this.cloud
@@ -91,7 +91,7 @@ export class ServerView extends Following {
     const gone = (operation) => operation.at(reference.newest).statuses[0] >= 400
     const listed = [...there.filter((operation) => !gone(operation)).map((operation) => ({ name: operation.action, operation })), { name: 'delete', operation: reference.byName.get('DELETE /servers/{server_id}') },
     { name: 'console', operation: reference.byName.get('POST /servers/{server_id}/remote-consoles') }].filter(({ operation }) => operation)
-    // First those that are about its state, last those after which it is gone.
+    // Actions about the state first, actions that delete the server last.
     const rank = ({ name }) => (FINAL.has(name) ? 2 : this.requirements.actions[name]?.[0].states ? 0 : 1)
     const told = listed.sort((one, other) => rank(one) - rank(other)).map((each) => ({ ...each, reason: this.reasonAgainst(each) }))
     const focused = this.buttons.contains(document.activeElement) ? document.activeElement.dataset.action : null
@@ -102,13 +102,13 @@ export class ServerView extends Following {
     if (focused) this.buttons.querySelector(`[data-action="${CSS.escape(focused)}"]`)?.focus()
   }
 
-  // What is in the way of an action: a rule, or what the server is doing.
+  // Why an action is not possible: a policy rule, or the state of the server.
   reasonAgainst({ name, operation }) {
     const rule = this.cloud.ruleAgainst(operation.name, this.rights)
     return rule ? ['The rule ', h('code', {}, rule), ' does not allow it.'] : obstacle(this.requirements, this.server, name, this.rights.admin)
   }
 
-  // One that takes nothing is done; one that takes or answers something is asked for where all of the API is.
+  // An action without parameters is done at once. Others, and those with a response, link to the view of the API.
   button({ name, operation }) {
     const { reference } = this.cloud
     if (name === 'console') return h('button', { type: 'button', 'data-action': name, onclick: () => this.openConsole() }, name)
@@ -146,7 +146,7 @@ export class ServerView extends Following {
   }
 
   async openConsole() {
-    // A window that is opened later than the click would be kept back.
+    // A popup blocker would block a window that is opened later than the click.
     const opened = open('', '_blank')
     if (!opened) return fill(this.trouble, 'The browser blocked the console window. Allow pop-ups for this page.')
     try {
@@ -164,7 +164,7 @@ export class ServerView extends Following {
     const { id } = this
     try {
       const told = await this.cloud.send('POST', `${this.path}/action`, { 'os-getConsoleOutput': { length: LINES } })
-      // Another one may be looked at by now.
+      // The user may have gone to another server meanwhile.
       if (id !== this.id) return
       fill(this.log, told.output || 'No output yet.')
       this.log.scrollTop = this.log.scrollHeight
@@ -173,7 +173,7 @@ export class ServerView extends Following {
     }
   }
 
-  // ------------------------------------------------------------------ what it is
+  // ------------------------------------------------------------------ properties
 
   paintFacts(server, volumes) {
     const row = (name, ...value) => value.flat().some((each) => each !== null && each !== undefined && each !== '' && each !== false) && [h('dt', {}, name), h('dd', {}, value)]
@@ -187,7 +187,7 @@ export class ServerView extends Following {
       row('Created', server.created), row('Fault', server.fault && [h('strong', {}, server.fault.message)]))
   }
 
-  // ------------------------------------------------------------------ what happened
+  // ------------------------------------------------------------------ history
 
   async paintPast(actions) {
     const recent = actions.slice(0, EVENTS_OF)
@@ -212,12 +212,12 @@ export class ServerView extends Following {
   }
 }
 
-// Whether the least that an action takes has something in it that is to be chosen.
+// Whether the smallest body of an action contains a value to choose.
 function asksFor(value) {
   return typeof value === 'object' && value !== null ? Object.values(value).some(asksFor) : typeof value === 'string' || typeof value === 'number'
 }
 
-// 'os-migrateLive' is 'migrate live'.
+// 'os-migrateLive' becomes 'migrate live'.
 const inWords = (name) => name.replace(/^os-/, '').replaceAll(/([a-z])([A-Z])/g, '$1 $2').replaceAll('_', ' ').toLowerCase()
 
 function lasted(begun, end) {

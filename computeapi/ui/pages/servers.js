@@ -1,4 +1,4 @@
-// All servers, in pages that are fetched as one reads on, with their states as they change.
+// All servers, in pages that are fetched while scrolling, with their states as they change.
 
 import { fill, h } from './dom.js'
 import { Following } from './following.js'
@@ -8,7 +8,7 @@ import { ago, status } from './states.js'
 const PAGE = 60
 const CHANGED_AT_MOST = 200
 const EVERY = 2000
-// How much longer than it takes to ask one waits until one asks again.
+// The minimum pause after a read, as a multiple of its duration.
 const REST = 2
 const STATUSES = ['ACTIVE', 'BUILD', 'DELETED', 'ERROR', 'HARD_REBOOT', 'MIGRATING', 'PASSWORD', 'PAUSED', 'REBOOT', 'REBUILD', 'RESCUE',
   'RESIZE', 'REVERT_RESIZE', 'SHELVED', 'SHELVED_OFFLOADED', 'SHUTOFF', 'SOFT_DELETED', 'SUSPENDED', 'VERIFY_RESIZE']
@@ -27,7 +27,7 @@ export class ServersView extends Following {
       h('div', { class: 'bar' }, h('h2', {}, 'Servers'), this.name, this.status, this.count), this.trouble, this.list.element)
   }
 
-  // Begins to look; what was shown before stays until there is something else.
+  // Start to follow. What was shown before stays until there is something else.
   show() {
     this.look()
     if (this.owner !== this.cloud.session.who) this.begin()
@@ -47,7 +47,7 @@ export class ServersView extends Following {
     return { name: this.name.value.trim(), status: this.status.value, all_tenants: this.cloud.seesAll ? '1' : null }
   }
 
-  // From the first page on.
+  // Start again with the first page.
   begin() {
     this.owner = this.cloud.session.who
     Object.assign(this, { known: new Map(), changed: new Map(), last: null, ended: false, fetching: false, since: null, turn: {} })
@@ -64,7 +64,7 @@ export class ServersView extends Following {
       if (turn !== this.turn) return
       for (const server of servers) this.known.set(server.id, server)
       this.last = servers.at(-1) ?? this.last
-      // What a look saw meanwhile the page may not show yet.
+      // The page may not contain what was read meanwhile, so read it again.
       if (since !== null) this.since = since
       this.ended = servers.length < PAGE
       fill(this.trouble)
@@ -79,9 +79,9 @@ export class ServersView extends Following {
     this.paint()
   }
 
-  // What changed since: deleted ones, too, which go.
+  // Read what changed, including deleted servers, which are removed from the list.
   async read() {
-    // What changed since is asked for when something is there.
+    // Wait until there is a page.
     if (!this.known || (!this.known.size && !this.ended)) return
     const { turn, since } = this
     const { all_tenants, name } = this.wanted
@@ -94,7 +94,7 @@ export class ServersView extends Following {
         if (turn !== this.turn) return
         this.take(servers)
         last = servers.length < CHANGED_AT_MOST ? null : servers.at(-1)
-        // The first look is at what changed while a page came; those of that very second are in each answer.
+        // The first read covers changes while a page was fetched. Changes of the same second are in each response.
       } while (last && since !== null && last.updated > from)
     } catch (error) {
       if (turn !== this.turn) return
@@ -115,12 +115,12 @@ export class ServersView extends Following {
       else if (before) { this.changed.set(server.id, Date.now()); this.known.set(server.id, server); moved = true }
       else if (this.belongs(server)) fresh.push([server.id, server])
     }
-    // The newest stand first, as in the pages.
+    // The newest come first, as in the pages.
     if (fresh.length) this.known = new Map([...fresh, ...this.known].sort(([, one], [, other]) => (one.created < other.created) - (one.created > other.created)))
     if (fresh.length || moved) this.paint()
   }
 
-  // Whether it stands among those that were fetched: what is older comes with its page.
+  // Whether a server belongs to the fetched pages; an older one comes with its page.
   belongs(server) {
     return this.ended || server.created >= this.last.created
   }

@@ -1,11 +1,11 @@
-// Who is logged in, and requests to the cloud in their name; what proves it is in a cookie that no script can read.
+// The user's session and requests to the cloud. The cookie of the session cannot be read by scripts.
 
 import { fill, h } from './dom.js'
 
 export const OWN = { 'X-Computeapi-Page': '1' }
 
 export class Session extends EventTarget {
-  // Whether one can log in here at all, and who did: { user, project, roles, cloud } or null.
+  // Whether logging in is possible, and the user: { user, project, roles, cloud } or null.
   offered = false
   who = null
 
@@ -32,8 +32,8 @@ export class Session extends EventTarget {
     this.dispatchEvent(new Event('change'))
   }
 
-  // What the cloud, or its control API, answers: { status, phrase, headers, text, milliseconds }. body: text. look: whether nobody asked it,
-  // so that it is in no journal of tests.
+  // The response of the cloud or its control API: { status, phrase, headers, text, milliseconds }. body: text. look:
+  // the page itself makes the request, so it is not in the journal of tests.
   async ask(path, { method = 'GET', version = null, body, at = 'cloud', look = false } = {}) {
     const headers = { ...OWN, Accept: 'application/json' }
     if (look) headers['X-Computeapi-Look'] = '1'
@@ -42,7 +42,7 @@ export class Session extends EventTarget {
     const [begun, { who }] = [performance.now(), this]
     const answer = await fetch(at + path, { method, headers, body })
     const text = await answer.text()
-    // A token that the cloud takes no more is a session that is over, unless another one has begun meanwhile.
+    // If the cloud rejects the token, the session is over, unless another one has begun meanwhile.
     if (answer.status === 401 && who === this.who) this.take({ login: this.offered, session: null })
     return {
       status: answer.status, phrase: answer.statusText, headers: [...answer.headers], text, milliseconds: performance.now() - begun,
@@ -50,7 +50,7 @@ export class Session extends EventTarget {
   }
 }
 
-// What stands at the right of the page's head: who is logged in, or how to.
+// The right end of the page's header: the user, or a button to log in.
 export function corner(session) {
   const element = h('div', { class: 'corner' })
   const dialog = loginDialog(session)

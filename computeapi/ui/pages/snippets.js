@@ -1,8 +1,9 @@
-// The same request for a shell, and for programs.
+// A request as a shell command and as programs.
 
 const VERBS = { GET: 'Get', POST: 'Post', PUT: 'Put', DELETE: 'Delete', PATCH: 'Patch' }
 
-// [{ name, text }] for { method, path, version, body (a document or undefined), statuses, answers (whether there is a body), cloud, command }.
+// [{ name, text }] for { method, path, version, body (a document or undefined), statuses, answers (whether there is a
+// response body), cloud, command }.
 export function snippets(request, origin) {
   return [
     { name: 'curl', text: curl(request, origin) },
@@ -86,7 +87,7 @@ export function shell(text) {
 
 const go = (text) => (text.includes('`') ? JSON.stringify(text) : `\`${text}\``)
 
-// A document as Python writes it.
+// A document in Python syntax.
 export function python(value, indent = '') {
   const inside = `${indent}    `
   if (value === null) return 'None'

@@ -1,4 +1,4 @@
-// States of servers, to be seen, and what they allow.
+// How states of servers are shown, and which actions they allow.
 
 import { h } from './dom.js'
 
@@ -16,7 +16,7 @@ export function status(server) {
   return h('span', { class: `status ${kind}` }, name, task && h('small', {}, task))
 }
 
-// Why a server does not allow an action; null where it does, as far as can be seen.
+// Why a server does not allow an action; null if it does, as far as is known.
 export function obstacle(requirements, server, action, isAdmin) {
   const those = requirements.actions[action]
   if (!those) return null

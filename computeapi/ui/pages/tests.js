@@ -1,4 +1,4 @@
-// What tests did to the cloud, and can do to it: a part of the page at a time.
+// What tests did to the cloud, and tools for them, in several parts.
 
 import { CoverageMap } from './coverage.js'
 import { fill, h } from './dom.js'

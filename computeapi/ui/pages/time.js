@@ -1,10 +1,10 @@
-// The clock that the cloud lives by, and what the cloud was at some moments.
+// The clock of the cloud, and its snapshots.
 
 import { fill, h } from './dom.js'
 import { Following } from './following.js'
 
 const EVERY = 1000
-// What a reset goes back to.
+// The snapshot that a reset restores.
 const INITIAL = 'initial'
 const STEPS = [[60, '1 minute later'], [3600, '1 hour later'], [86400, '1 day later']]
 const RATES = [[0, 'stopped'], [1, 'normal speed'], [60, '60 times as fast']]

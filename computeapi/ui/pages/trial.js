@@ -1,4 +1,4 @@
-// Asking for an operation here and now, and the same request to take along.
+// Forms to try operations, and the same requests as code.
 
 import { fill, h } from './dom.js'
 import { BodyEditor } from './body.js'
@@ -6,7 +6,7 @@ import { least } from './samples.js'
 import { rows } from './schemas.js'
 import { shell, snippets } from './snippets.js'
 
-// A form for an operation; it is kept while it is about the same, so that nothing that was written is lost.
+// A form for an operation. It is kept while it is about the same operation, so that no input is lost.
 export class Trial {
   constructor(operation, session, logIn) {
     Object.assign(this, { operation, session, logIn })
@@ -21,18 +21,18 @@ export class Trial {
     this.send = h('button', { type: 'submit', class: 'main' }, 'Send')
     this.element = h('section', { class: 'trial' }, h('h3', {}, 'Try it'), this.inside = h('div', {}))
     this.chosen = 'curl'
-    // What somebody was answered is not for who logs in after them.
+    // The next user must not see the responses for the previous one.
     session.addEventListener('change', () => { fill(this.answer); this.render() })
   }
 
-  // What inputs of the path hold, where a name is one of theirs.
+  // Fill path parameters with values of the same name.
   give(parameters) {
     for (const { name, input } of this.inPath) if (parameters.has(name)) input.value = parameters.get(name)
   }
 
   show(version, step) {
     const body = step.body === undefined ? undefined : JSON.stringify(least(this.nodes, step.body), null, 2)
-    // What somebody wrote stays; what the schema of another version proposed does not.
+    // Keep the user's input, but not what the schema of another version proposed.
     if (this.body.value === (this.proposed ?? '')) this.body.value = body ?? ''
     const same = this.step === step
     Object.assign(this, { version, step, proposed: body })
@@ -114,7 +114,7 @@ export class Trial {
     }, name)), h('button', { type: 'button', class: 'copy', onclick: (event) => copied(event.currentTarget, shown.text) }, 'Copy')), code)
   }
 
-  // The command with the ids that were written, which an address may have brought; null where there is none.
+  // The command with the IDs in the form; null if there is none.
   get command() {
     const { command } = this.operation
     const written = (name) => this.inPath.find((each) => each.name === name)?.input.value

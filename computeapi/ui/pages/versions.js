@@ -1,11 +1,11 @@
-// The slider over all versions, above it how much each of them touched, and what the chosen one is for.
+// The slider for versions, with a bar for how much each version changed, and the description of the chosen one.
 
 import { fill, h, svg } from './dom.js'
 
 const WIDTH = 1040
 const HEIGHT = 44
 
-// choose(version) is called while the slider moves; compare(version or null) when another one is laid beside it.
+// choose(version) is called while the slider moves; compare(version or null) when another version is chosen to compare.
 export class VersionBar {
   constructor(reference, { choose, compare }) {
     this.reference = reference
@@ -55,7 +55,7 @@ export class VersionBar {
 function bars(reference) {
   const counts = reference.touched
   const most = Math.sqrt(Math.max(1, ...counts))
-  // The knob of a slider is never beyond its ends: the middles of the outermost bars are half a knob from them.
+  // The knob stays within the slider, so the centres of the outermost bars are half a knob from its ends.
   const step = WIDTH / counts.length
   const columns = counts.map((count, number) => {
     const height = count ? 3 + (Math.sqrt(count) / most) * (HEIGHT - 3) : 1
