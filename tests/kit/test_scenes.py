@@ -137,6 +137,13 @@ def test_hosts_differ_in_size_and_state(loaded, http):
     assert until(http, server, 'ACTIVE')['OS-EXT-SRV-ATTR:host'] == 'big1'
 
 
+def test_hosts_join_the_zones_that_there_are(cloud, http):
+    for name in ('far1', 'far2'):
+        cloud.load({'version': 1, 'hosts': [{'name': name, 'zone': 'east'}]})
+    [aggregate] = http.get('/v2.1/os-aggregates').json()['aggregates']
+    assert (aggregate['availability_zone'], aggregate['hosts']) == ('east', ['far1', 'far2'])
+
+
 def test_users_of_the_file_can_log_in(loaded):
     alice = loaded.connection('alice')
 

@@ -569,6 +569,25 @@ def test_what_a_port_is_of_leads_nowhere_else(refusing, cloud, url):
     assert ('GET', f'{url}session') not in asked
 
 
+def test_servers_of_all_zones_are_drawn(page):
+    with Cloud() as cloud:
+        cloud.load({'version': 1, 'hosts': [{'name': 'far', 'zone': 'east'}]})
+        demo = cloud.connection('demo')
+        network, image = demo.network.find_network('demo').id, next(demo.image.images()).id
+        facts = {'image_id': image, 'flavor_id': '1', 'networks': [{'uuid': network}]}
+        for zone in ('nova', 'east'):
+            made = demo.compute.create_server(name=f'in-{zone}', availability_zone=zone, **facts)
+            demo.compute.wait_for_server(made, interval=0.1)
+        page.goto(f'{cloud.url}/ui/#/networks')
+        page.get_by_role('banner').get_by_role('button', name='Log in').click()
+        page.get_by_label('User').fill('demo')
+        page.get_by_label('Password').fill(cloud.passwords['demo'])
+        page.keyboard.press('Enter')
+        for zone in ('nova', 'east'):
+            expect(page.locator('.drawing')).to_contain_text(f'in-{zone}')
+        page.goto('about:blank')
+
+
 @pytest.mark.parametrize('place', ['constructor', 'tests/constructor', 'servers/%'])
 def test_an_address_that_is_none_breaks_nothing(refusing, cloud, url, place):
     page = refusing

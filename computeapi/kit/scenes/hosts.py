@@ -32,7 +32,11 @@ def load(scene: Scene) -> None:
         hosts = [scene.resolve('hosts', name, (*place, 'hosts', n)) for n, name in enumerate(entry.get('hosts', ()))]
         _load_aggregate(scene, entry, place, [*hosts, *zones.pop(entry.get('metadata', {}).get(ZONE), ())])
     for zone, hosts in zones.items():
-        _load_aggregate(scene, {'name': zone, 'metadata': {ZONE: zone}}, ('hosts',), hosts)
+        known = (id for id, row in scene.index('aggregates').rows.items() if row['metadata'].get(ZONE) == zone)
+        if (number := next(known, None)) is not None:
+            _join(scene, number, hosts)
+        else:
+            _load_aggregate(scene, {'name': zone, 'metadata': {ZONE: zone}}, ('hosts',), hosts)
 
 
 def _declare(scene: Scene, row: Values) -> None:
@@ -71,6 +75,10 @@ def _load_aggregate(scene: Scene, entry: Entry, place: Place, hosts: list[str]) 
     number = entry.get('id') or scene.number('aggregates')
     row = scene.make('aggregates', {**entry, 'id': number}, place)
     row['uuid'] = row['uuid'] or scene.made_id('aggregates', entry['name'])
+    _join(scene, number, hosts)
+
+
+def _join(scene: Scene, number: int, hosts: list[str]) -> None:
     for host in dict.fromkeys(hosts):
         scene.add('aggregate_hosts', aggregate_id=number, host=host)
 

@@ -15,10 +15,9 @@ export class Cloud {
     Object.assign(this, { session, reference, newest: reference.name(reference.newest), news: new News(session) })
   }
 
-  // The document at a path. Throws Trouble with the error message. query: an object; null and '' are left out.
+  // The document at a path. Throws Trouble with the error message. query: an object; null and '' are left out, a list is given several times.
   async get(path, query = {}, version = this.newest) {
-    const asked = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== null && value !== ''))
-    return this.taken(await this.session.ask(path + (asked.size ? `?${asked}` : ''), { version, look: true }))
+    return this.taken(await this.session.ask(path + asked(query), { version, look: true }))
   }
 
   async send(method, path, document, version = this.newest) {
@@ -36,8 +35,7 @@ export class Cloud {
 
   // The same for the control API.
   async getControl(path, query = {}) {
-    const asked = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== null && value !== ''))
-    return this.taken(await this.session.ask(path + (asked.size ? `?${asked}` : ''), { at: 'control' }))
+    return this.taken(await this.session.ask(path + asked(query), { at: 'control' }))
   }
 
   // A response as text, such as a file.
@@ -75,4 +73,10 @@ export class Cloud {
   get seesAll() {
     return Boolean(this.session.who?.all)
   }
+}
+
+function asked(query) {
+  const given = Object.entries(query).flatMap(([name, value]) => [value].flat().map((each) => [name, each]))
+  const parameters = new URLSearchParams(given.filter(([, value]) => value !== null && value !== ''))
+  return parameters.size ? `?${parameters}` : ''
 }

@@ -35,12 +35,15 @@ export class NetworksView extends Following {
 
   async read() {
     const get = (kind, query) => this.cloud.get(`/networking/v2.0/${kind}`, query, null)
-    const [{ networks }, { subnets }, { routers }, joined] = await Promise.all([
-      get('networks', {}), get('subnets', {}), get('routers', {}), get('ports', { device_owner: 'network:router_interface' })])
+    const [{ networks }, { subnets }, { routers }, joined, { availabilityZoneInfo: zones }] = await Promise.all([
+      get('networks', {}), get('subnets', {}), get('routers', {}), get('ports', { device_owner: 'network:router_interface' }),
+      this.cloud.get('/v2.1/os-availability-zone')])
     const shown = networks.slice(0, MOST_NETWORKS)
     const facts = (ports, names) => this.factsOf(networks.length - shown.length, shown, subnets, routers, joined.ports, ports, names)
     if (!this.facts) this.take(facts(shown.map(() => ({ ports: [] })), new Map()))
-    const ports = await Promise.all(shown.map(({ id }) => get('ports', { network_id: id, device_owner: 'compute:nova', limit: MOST_PORTS + 1 })))
+    // A port names the zone of its server, or the default one.
+    const owners = new Set(['nova', ...zones.map(({ zoneName }) => zoneName)].map((zone) => `compute:${zone}`))
+    const ports = await Promise.all(shown.map(({ id }) => get('ports', { network_id: id, device_owner: [...owners], limit: MOST_PORTS + 1 })))
     const names = await this.namesOf(ports.flatMap((each) => each.ports.slice(0, MOST_PORTS)).map(({ device_id: id }) => id))
     this.take(facts(ports, names))
   }

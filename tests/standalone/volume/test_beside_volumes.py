@@ -84,9 +84,9 @@ def test_administrators_reset_and_force_backups(ask, create, back_up):
     assert ask('GET /v3/backups').json == {'backups': []}
 
 
-def offer(ask, volume, path='os-volume-transfer', **document):
+def offer(ask, volume, path='os-volume-transfer', by='alice', **document):
     asked = {'transfer': {'volume_id': volume['id'], **document}}
-    return ask(f'POST /v3/{path}', asked, expect=202).json['transfer']
+    return ask(f'POST /v3/{path}', asked, by=by, expect=202).json['transfer']
 
 
 @pytest.mark.parametrize('path', ['os-volume-transfer', 'volume-transfers'])
@@ -126,6 +126,12 @@ def test_an_offer_can_be_taken_back_and_leave_snapshots_behind(ask, create, stat
     for query in ('', '?cascade=true'):
         ask(f'DELETE /v3/volumes/{volume["id"]}{query}', by='bob', expect=400)
     assert len(ask('GET /v3/snapshots').json['snapshots']) == 1
+    ask('POST /v3/snapshots', {'snapshot': {'volume_id': volume['id'], 'name': 'later'}}, by='bob', expect=202)
+    transfer = offer(ask, volume, by='bob')
+    accept = {'accept': {'auth_key': transfer['auth_key']}}
+    ask(f'POST /v3/os-volume-transfer/{transfer["id"]}/accept', accept, by='admin', expect=202)
+    assert len(ask('GET /v3/snapshots').json['snapshots']) == 1
+    assert [each['name'] for each in ask('GET /v3/snapshots', by='admin').json['snapshots']] == ['later']
     ask(f'DELETE /v3/volumes/{volume["id"]}?cascade=true', by='admin', expect=202)
 
 

@@ -65,7 +65,7 @@ class VolumeTransfers(Kept[Transfer]):
         return transfer, key
 
     def accept(self, context: Context, transfer_id: str, key: str) -> Transfer:
-        """Take the volume, with its snapshots unless they were excluded. Raises Invalid for a wrong key, OverQuota."""
+        """Take the volume, with the snapshots of its owner unless they were excluded. Raises Invalid, OverQuota."""
         project_id = project_of(context)
         with self._locked(context.elevated(), transfer_id) as (connection, transfer):
             if not hmac.compare_digest(_hash(key), transfer.key_hash):
@@ -85,7 +85,9 @@ class VolumeTransfers(Kept[Transfer]):
         volume = Volume(**VOLUMES.get(connection, context.elevated(), transfer.volume_id))
         if volume.status != AWAITING:
             raise unfit(volume, 'transferred')
-        snapshots = [] if transfer.no_snapshots else SNAPSHOTS.select(connection, volumes.snapshots_of(volume.id))
+        # Snapshots that an earlier transfer left with a former owner stay there.
+        own = (volumes.snapshots_of(volume.id), *SNAPSHOTS.matches({'project_id': volume.project_id}))
+        snapshots = [] if transfer.no_snapshots else SNAPSHOTS.select(connection, *own)
         size = volume.size + sum(snapshot['size'] for snapshot in snapshots)
         self.quotas.take(connection, project_id, volumes=1, snapshots=len(snapshots), gigabytes=size)
         owner = {'project_id': project_id, 'user_id': context.user_id, 'updated_at': self.clock()}
