@@ -32,9 +32,10 @@ def load(scene: Scene) -> None:
         hosts = [scene.resolve('hosts', name, (*place, 'hosts', n)) for n, name in enumerate(entry.get('hosts', ()))]
         _load_aggregate(scene, entry, place, [*hosts, *zones.pop(entry.get('metadata', {}).get(ZONE), ())])
     for zone, hosts in zones.items():
-        known = (id for id, row in scene.index('aggregates').rows.items() if row['metadata'].get(ZONE) == zone)
-        if (number := next(known, None)) is not None:
-            _join(scene, number, hosts)
+        aggregates = scene.index('aggregates').rows
+        existing = [row['id'] for row in aggregates.values() if row['metadata'].get(ZONE) == zone]
+        if existing:
+            _join(scene, existing[0], hosts)
         else:
             _load_aggregate(scene, {'name': zone, 'metadata': {ZONE: zone}}, ('hosts',), hosts)
 
