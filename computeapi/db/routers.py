@@ -26,12 +26,40 @@ def _add_gateways(work: Work, documents: list[Document]) -> None:
         }
 
 
-def _add_port_details(work: Work, documents: list[Document]) -> None:
+def _add_ports_and_routers(work: Work, documents: list[Document]) -> None:
     ids = {document['port_id'] for document in documents} - {None}
-    details = {port['id']: port for port in PORTS.find(work.elevated(), id=ids)} if ids else {}
+    found = {port['id']: port for port in PORTS.find(work.elevated(), id=ids)} if ids else {}
+    held = [(port['id'], each) for port in found.values() for each in port['fixed_ips']]
+    subnets = {(port_id, each['ip_address']): each['subnet_id'] for port_id, each in held}
+    leading = _leading_routers(work, {document['floating_network_id'] for document in documents}, {*subnets.values()})
     for document in documents:
-        port = details.get(document['port_id'])
+        port = found.get(document['port_id'])
         document['port_details'] = port and {name: port[name] for name in PORT_DETAILS}
+        subnet_id = subnets.get((document['port_id'], document['fixed_ip_address']), '')
+        document['router_id'] = leading.get((document['floating_network_id'], subnet_id))
+
+
+def _leading_routers(work: Work, network_ids: set[str], subnet_ids: set[str]) -> dict[tuple[str, str], str]:
+    """The routers between external networks and subnets, looked up together: for each floating IP alone, the ports of
+    its subnet would be searched once more."""
+    if not subnet_ids:
+        return {}
+    gateway, interface = ports.alias(), ports.alias()
+    statement = (
+        sa.select(gateway.c.network_id, fixed_ips.c.subnet_id, sa.func.min(interface.c.device_id))
+        .select_from(interface)
+        .join(fixed_ips, fixed_ips.c.port_id == interface.c.id)
+        .join(gateway, gateway.c.device_id == interface.c.device_id)
+        .where(
+            interface.c.device_owner == ROUTER_INTERFACE,
+            gateway.c.device_owner == ROUTER_GATEWAY,
+            gateway.c.network_id.in_(list(network_ids)),
+            fixed_ips.c.subnet_id.in_(list(subnet_ids)),
+        )
+        .group_by(gateway.c.network_id, fixed_ips.c.subnet_id)
+    )
+    found = work.connection.execute(statement)
+    return {(network_id, subnet_id): router_id for network_id, subnet_id, router_id in found}
 
 
 def _leading_router() -> sa.ScalarSelect[str]:
@@ -61,11 +89,9 @@ ROUTERS = Collection(
 FLOATING_IPS = Collection(
     floating_ips,
     errors.FloatingIPNotFound,
-    attributes={
-        'router_id': _leading_router(),
-        'status': sa.case((floating_ips.c.port_id.is_not(None), 'ACTIVE'), else_='DOWN'),
-    },
-    complete=_add_port_details,
+    attributes={'status': sa.case((floating_ips.c.port_id.is_not(None), 'ACTIVE'), else_='DOWN')},
+    complete=_add_ports_and_routers,
+    filters={'router_id': lambda router_ids: _leading_router().in_(router_ids)},
 )
 
 NOWHERE = {'port_id': None, 'fixed_ip_address': None}

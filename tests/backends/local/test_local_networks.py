@@ -3,6 +3,7 @@
 from ipaddress import IPv4Network
 
 import pytest
+import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.backends.network.local import LocalNetworks
@@ -78,26 +79,51 @@ def test_a_port_is_made_by_no_more_statements_on_a_network_with_many(networks, p
     assert len(counts) == 1
 
 
-@pytest.mark.parametrize('database', ['sqlite'])
-def test_a_router_goes_without_a_look_at_the_floating_ips_of_others(networks, private, store):
-    """Checked on SQLite, which reports how much work it did."""
-    resources, public = networks.resources, networks.floating_ip_pools(ALICE)[0].id
-    routers = [resources.create(BOB, 'routers', {'external_gateway_info': {'network_id': public}})['id'] for _ in 'ab']
+@pytest.fixture
+def steps(store):
+    """steps(act, *arguments): how much work SQLite did for a call, whatever connections that used."""
 
-    def steps_to_delete(router_id):
-        done = []
-        with store.engine.connect() as connection:
-            driver = connection.connection.dbapi_connection
-        driver.set_progress_handler(lambda: done.append(1), 10)
-        resources.delete(BOB, 'routers', router_id)
-        driver.set_progress_handler(None, 0)
+    def counted(act, *arguments):
+        done, drivers = [], []
+
+        def count(connection, *rest):
+            drivers.append(connection.connection.dbapi_connection)
+            drivers[-1].set_progress_handler(lambda: done.append(1), 10)
+
+        sa.event.listen(store.engine, 'before_cursor_execute', count)
+        act(*arguments)
+        sa.event.remove(store.engine, 'before_cursor_execute', count)
+        for driver in drivers:
+            driver.set_progress_handler(None, 0)
         return len(done)
 
-    few = steps_to_delete(routers[0])
+    return counted
+
+
+@pytest.mark.parametrize('database', ['sqlite'])
+def test_a_router_goes_without_a_look_at_the_floating_ips_of_others(networks, private, steps):
+    resources, public = networks.resources, networks.floating_ip_pools(ALICE)[0].id
+    routers = [resources.create(BOB, 'routers', {'external_gateway_info': {'network_id': public}})['id'] for _ in 'ab']
+    few = steps(resources.delete, BOB, 'routers', routers[0])
     for i in range(20):
         port = networks.create_port(ALICE, private, server_id=f's{i}')
         networks.associate_floating_ip(ALICE, networks.create_floating_ip(ALICE).address, port.id)
-    assert 0 < steps_to_delete(routers[1]) < 2 * few
+    assert 0 < steps(resources.delete, BOB, 'routers', routers[1]) < 2 * few
+
+
+@pytest.mark.parametrize('database', ['sqlite'])
+def test_a_list_of_floating_ips_looks_at_each_port_of_their_subnet_once(networks, private, steps):
+    networks.resources.set_quotas(ADMIN, 'apples', {'port': -1, 'floatingip': -1})
+
+    def steps_with(count):
+        for i in range(count):
+            port = networks.create_port(ALICE, private, server_id=f's{i}')
+            networks.associate_floating_ip(ALICE, networks.create_floating_ip(ALICE).address, port.id)
+        assert all(each['router_id'] for each in networks.resources.find(ALICE, 'floatingips'))
+        return steps(networks.resources.find, ALICE, 'floatingips')
+
+    few = steps_with(20)
+    assert 0 < steps_with(60) < 8 * few
 
 
 def test_an_automatic_network_has_a_router(bare):
