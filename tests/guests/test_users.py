@@ -47,5 +47,5 @@ def test_a_user_that_guests_cannot_run_as_is_an_error_at_the_start(guests, monke
     with pytest.raises(cfg.ConfigFileValueError, match=r'\[qemu\]user: there is no user nobody-is'):
         guests.driver(user='nobody-is')
     monkeypatch.setattr(os, 'geteuid', lambda: 4711)
-    with pytest.raises(cfg.ConfigFileValueError, match=r'\[qemu\]user: guests run as nobody only where'):
+    with pytest.raises(cfg.ConfigFileValueError, match=r'\[qemu\]user: guests can run as nobody only if'):
         guests.driver(user='nobody')

@@ -13,7 +13,7 @@ from computeapi.backends.hypervisor.qemu.monitor import Monitor
 from computeapi.backends.hypervisor.qemu.running import LOOK_SECONDS, Running
 
 LOG = logging.getLogger(__name__)
-START_SECONDS, STARTING_SECONDS = 60, 0.5
+START_SECONDS, PID_SECONDS, STARTING_SECONDS = 60, 5, 0.5
 QMP = 'qmp'
 # QEMU's own -daemonize does what its -sandbox forbids.
 # The output is appended, so that the file can be truncated: a guest can make QEMU complain without end.
@@ -60,12 +60,13 @@ class FolderProcess:
         self._wait_until(is_ready)
 
     def _wait_until(self, is_ready: Callable[[], bool]) -> None:
-        seen, deadline = time.monotonic(), time.monotonic() + START_SECONDS
-        # On a busy machine the PID file comes late. A process has no arguments for a moment while it executes another
-        # program.
-        while (starts := self.runs or not self.running.number.exists()) or time.monotonic() < seen + STARTING_SECONDS:
-            if starts:
-                seen = time.monotonic()
+        began, has_pid = time.monotonic(), False
+        deadline, latest = began + START_SECONDS, began + PID_SECONDS
+        # On a busy machine the PID file comes late; on a full disk it never comes. A process has no arguments for a
+        # moment while it executes another program.
+        while self.runs or time.monotonic() < latest:
+            if self.runs or (not has_pid and self.running.number.exists()):
+                has_pid, latest = True, time.monotonic() + STARTING_SECONDS
             if is_ready():
                 return
             if time.monotonic() > deadline:
