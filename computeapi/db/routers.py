@@ -39,24 +39,29 @@ def _add_ports_and_routers(work: Work, documents: list[Document]) -> None:
         document['router_id'] = leading.get((document['floating_network_id'], subnet_id))
 
 
+def _paths() -> sa.Subquery:
+    """The routers that lead from external networks to subnets."""
+    gateway, interface, beside = ports.alias(), ports.alias(), fixed_ips.alias()
+    return (
+        sa.select(gateway.c.network_id, beside.c.subnet_id, interface.c.device_id.label('router_id'))
+        .select_from(interface)
+        .join(beside, beside.c.port_id == interface.c.id)
+        .join(gateway, gateway.c.device_id == interface.c.device_id)
+        .where(interface.c.device_owner == ROUTER_INTERFACE, gateway.c.device_owner == ROUTER_GATEWAY)
+        .subquery()
+    )
+
+
 def _leading_routers(work: Work, network_ids: set[str], subnet_ids: set[str]) -> dict[tuple[str, str], str]:
     """The routers between external networks and subnets, looked up together: for each floating IP alone, the ports of
     its subnet would be searched once more."""
     if not subnet_ids:
         return {}
-    gateway, interface = ports.alias(), ports.alias()
+    paths = _paths()
     statement = (
-        sa.select(gateway.c.network_id, fixed_ips.c.subnet_id, sa.func.min(interface.c.device_id))
-        .select_from(interface)
-        .join(fixed_ips, fixed_ips.c.port_id == interface.c.id)
-        .join(gateway, gateway.c.device_id == interface.c.device_id)
-        .where(
-            interface.c.device_owner == ROUTER_INTERFACE,
-            gateway.c.device_owner == ROUTER_GATEWAY,
-            gateway.c.network_id.in_(list(network_ids)),
-            fixed_ips.c.subnet_id.in_(list(subnet_ids)),
-        )
-        .group_by(gateway.c.network_id, fixed_ips.c.subnet_id)
+        sa.select(paths.c.network_id, paths.c.subnet_id, sa.func.min(paths.c.router_id))
+        .where(paths.c.network_id.in_(list(network_ids)), paths.c.subnet_id.in_(list(subnet_ids)))
+        .group_by(paths.c.network_id, paths.c.subnet_id)
     )
     found = work.connection.execute(statement)
     return {(network_id, subnet_id): router_id for network_id, subnet_id, router_id in found}
@@ -64,17 +69,13 @@ def _leading_routers(work: Work, network_ids: set[str], subnet_ids: set[str]) ->
 
 def _leading_router() -> sa.ScalarSelect[str]:
     """The router between a floating IP's network and the subnet of its fixed address."""
-    gateway, interface, beside = ports.alias(), ports.alias(), fixed_ips.alias()
+    paths = _paths()
     return (
-        sa.select(sa.func.min(interface.c.device_id))
-        .select_from(interface)
-        .join(beside, beside.c.port_id == interface.c.id)
-        .join(fixed_ips, fixed_ips.c.subnet_id == beside.c.subnet_id)
-        .join(gateway, gateway.c.device_id == interface.c.device_id)
+        sa.select(sa.func.min(paths.c.router_id))
+        .select_from(paths)
+        .join(fixed_ips, fixed_ips.c.subnet_id == paths.c.subnet_id)
         .where(
-            interface.c.device_owner == ROUTER_INTERFACE,
-            gateway.c.device_owner == ROUTER_GATEWAY,
-            gateway.c.network_id == floating_ips.c.floating_network_id,
+            paths.c.network_id == floating_ips.c.floating_network_id,
             fixed_ips.c.port_id == floating_ips.c.port_id,
             fixed_ips.c.ip_address == floating_ips.c.fixed_ip_address,
         )

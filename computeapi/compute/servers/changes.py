@@ -40,6 +40,14 @@ class Changes:
             self.begin_in(connection, context, server, transition, arguments, **values)
         self.tasks.wake()
 
+    def follow(self, context: Context, server: Server, transition: Transition) -> None:
+        """Begin *transition* because of something that was observed. Nothing follows if the server is in another state
+        by now, has other work in progress, or is deleted."""
+        try:
+            self.begin(context, server, transition)
+        except (Conflict, ServerNotFound):
+            return
+
     def begin_in(
         self,
         connection: sa.Connection,

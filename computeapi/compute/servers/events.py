@@ -13,7 +13,6 @@ from computeapi.context import Context
 from computeapi.db import actions, server_migrations
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server
-from computeapi.errors import Conflict, ServerNotFound
 
 VIF_PLUGGED = 'network-vif-plugged'
 PLUGGED = (VIF_PLUGGED, 'network-vif-unplugged')
@@ -106,12 +105,9 @@ class ExternalEvents:
         self.tasks.wake()
 
     def _follow_power(self, context: Context, server: Server, power: str) -> None:
-        """Begin the transition, if any; nothing happens if the server is in that state already, or is changing."""
+        """Begin the transition, if any."""
         if power in POWER:
-            try:
-                self.changes.begin(context, server, POWER[power])
-            except (Conflict, ServerNotFound):
-                return
+            self.changes.follow(context, server, POWER[power])
 
 
 def plugged_of(events: Iterable[Event], server_id: str) -> dict[str, str]:

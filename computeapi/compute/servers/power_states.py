@@ -12,7 +12,7 @@ from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server
-from computeapi.errors import Conflict, Error, ServerNotFound
+from computeapi.errors import Error
 from computeapi.states import VMState
 
 LOG = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class PowerStates:
         for server in self.platform.store.ask(rows.alive, server_ids):
             stray = STRAYS.get(VMState(server.vm_state))
             if stray is not None and server.task_state is None and self._power(server) in stray.power:
-                self._follow(server, stray.follows)
+                self.changes.follow(NOBODY, server, stray.follows)
         self.last = server_ids[-1] if len(server_ids) == self.at_once else ''
 
     def _power(self, server: Server) -> PowerState | None:
@@ -61,10 +61,3 @@ class PowerStates:
         except Error as error:
             LOG.info('The power state of %s could not be determined: %s', server.uuid, error)
             return None
-
-    def _follow(self, server: Server, transition: Transition) -> None:
-        """Begin the transition, unless something else has begun for the server meanwhile."""
-        try:
-            self.changes.begin(NOBODY, server, transition)
-        except (Conflict, ServerNotFound):
-            return

@@ -32,8 +32,7 @@ def load(scene: Scene) -> None:
         hosts = [scene.resolve('hosts', name, (*place, 'hosts', n)) for n, name in enumerate(entry.get('hosts', ()))]
         _load_aggregate(scene, entry, place, [*hosts, *zones.pop(entry.get('metadata', {}).get(ZONE), ())])
     for zone, hosts in zones.items():
-        aggregates = scene.index('aggregates').rows
-        existing = [row['id'] for row in aggregates.values() if row['metadata'].get(ZONE) == zone]
+        existing = [id for id, each in _zones_of_aggregates(scene).items() if each == zone]
         if existing:
             _join(scene, existing[0], hosts)
         else:
@@ -86,10 +85,14 @@ def _join(scene: Scene, number: int, hosts: list[str]) -> None:
 
 def zones_of(scene: Scene) -> Mapping[str, str]:
     """The zone of each host, unless that is the default zone."""
-    aggregates = scene.index('aggregates').rows
-    in_zones = {id: row['metadata'][ZONE] for id, row in aggregates.items() if ZONE in row['metadata']}
+    in_zones = _zones_of_aggregates(scene)
     members = [*scene.stored('aggregate_hosts'), *scene.rows['aggregate_hosts']]
     return {row['host']: in_zones[row['aggregate_id']] for row in members if row['aggregate_id'] in in_zones}
+
+
+def _zones_of_aggregates(scene: Scene) -> dict[Any, str]:
+    aggregates = scene.index('aggregates').rows
+    return {id: row['metadata'][ZONE] for id, row in aggregates.items() if ZONE in row['metadata']}
 
 
 def export(export: Export) -> None:
