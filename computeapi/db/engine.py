@@ -169,6 +169,8 @@ class Store:
         return Connections(pool.checkedout() - unused, pool.checkedin() + unused, pool.size())
 
     def close(self) -> None:
+        """Close all connections; one that another thread is using is closed when that thread returns it."""
+        sa.event.listen(self.engine.pool, 'checkin', _close)
         self.views.close()
         self.engine.dispose()
 
@@ -181,6 +183,11 @@ def repeated(method: M) -> M:
         return self.store.repeat(lambda: method(self, *args, **facts))
 
     return cast(M, act)
+
+
+def _close(driver: Any, record: sa.pool.ConnectionPoolEntry) -> None:
+    """Close a connection that is returned to its pool."""
+    record.close()
 
 
 @contextmanager

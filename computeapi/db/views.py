@@ -56,6 +56,8 @@ class Views:
                 self.kept.pop(0).close()
 
     def close(self) -> None:
+        """Return all connections to the pool, and keep none from now on."""
+        self.most = 0
         while self.kept:
             self.kept.pop().close()
 

@@ -1,6 +1,7 @@
 """Persistent SQLite connections see committed data, and nothing else."""
 
 import contextlib
+import sqlite3
 
 import pytest
 import sqlalchemy as sa
@@ -99,3 +100,13 @@ def test_a_store_that_is_closed_has_none(store):
     store.ask(number)
     store.close()
     assert store.views.kept == []
+
+
+@pytest.mark.parametrize('use', [Store.read, Store.write])
+def test_a_connection_that_is_in_use_when_its_store_is_closed_is_closed_afterwards(store, use):
+    with use(store) as connection:
+        driver = connection.connection.dbapi_connection
+        store.close()
+        assert number(connection) == 0
+    with pytest.raises(sqlite3.ProgrammingError, match='closed'):
+        driver.execute('SELECT 1')
