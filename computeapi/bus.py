@@ -140,13 +140,13 @@ class Bus:
     def _within(self, seconds: float, ask: Callable[[], Any]) -> Any:
         """The result of `ask`, if it returns within this time."""
         if not self.calls.acquire(blocking=False):
-            raise Unanswered(f'{MOST_CALLS} calls wait for the bus already')
+            raise Unanswered(f'{MOST_CALLS} calls are already waiting for the bus')
         answer: Future[Any] = Future()
         threading.Thread(target=self._settle, args=(answer, ask), name='bus-call', daemon=True).start()
         try:
             return answer.result(seconds)
         except TimeoutError as error:
-            raise Unanswered('the bus took nothing') from error
+            raise Unanswered('the bus accepted no message') from error
         except self.library.RemoteError as error:
             raise Unheard(f'{error.exc_type}: {error.value}') from None
         except (self.library.MessagingException, *self.troubles) as error:

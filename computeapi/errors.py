@@ -49,7 +49,7 @@ class TooManyAttempts(NotAuthenticated):
 
 
 class IdempotencyKeyReused(Error):
-    text = 'This Idempotency-Key came with another request before.'
+    text = 'This Idempotency-Key was used with a different request.'
 
 
 class NotSupported(Error):
@@ -79,7 +79,7 @@ class NeighbourAway(Unavailable):
 
 
 class CellDown(Unavailable):
-    text = 'Cell {name} does not respond: what it has is not available.'
+    text = 'Cell {name} does not respond: its resources are not available.'
 
 
 class DatabaseTrouble(Exception):
@@ -316,7 +316,7 @@ class PortBindingFailed(Conflict):
 
 
 class PortNotPlugged(Conflict):
-    text = 'The network service did not say within {seconds} s that ports {ids} are connected.'
+    text = 'The network service did not report within {seconds} s that ports {ids} are connected.'
 
 
 class NoMoreAddresses(Conflict):
@@ -356,11 +356,11 @@ class SecurityGroupRuleExists(Conflict):
 
 
 class Unreachable(NotFound):
-    text = 'External network {network_id} is not reachable from the subnet of port {port_id}: no router leads there.'
+    text = 'External network {network_id} is not reachable from the subnet of port {port_id}: no router connects them.'
 
 
 class RevisionMismatch(Conflict):
-    text = 'Constrained to {expected}, but current revision of {id} is another.'
+    text = 'Constrained to {expected}, but the current revision of {id} is different.'
 
 
 class FloatingIPInUse(Conflict):
@@ -378,15 +378,15 @@ class ImageNotActive(Conflict):
 
 
 class TooManyIdempotencyKeys(OverQuota):
-    text = 'You have {count} Idempotency-Keys whose time is not over, and cannot have more.'
+    text = 'You have {count} unexpired Idempotency-Keys, which is the maximum.'
 
 
 class RequestUnderWay(Conflict):
-    text = 'The first request with this Idempotency-Key is still under way.'
+    text = 'The first request with this Idempotency-Key is still in progress.'
 
 
 class OutcomeUnknown(Conflict):
     text = (
-        'The first request with this Idempotency-Key changed something, but its process came to no answer. Look what '
-        'became of it, and use another key.'
+        'The first request with this Idempotency-Key made changes, but its process ended without a response. Check the '
+        'result, and use another key.'
     )

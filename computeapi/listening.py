@@ -13,7 +13,7 @@ def listening_at(host: str, port: int, option: str = '--port', *, all_versions: 
         dual = all_versions and family == AF_INET6 and host == '::'
         return create_server((host, port), family=family, backlog=1024, dualstack_ipv6=dual)
     except UnicodeError:
-        raise OSError(f'Port {port} of {host} ({option}): No host can be called so') from None
+        raise OSError(f'Port {port} of {host} ({option}): the host name is not valid') from None
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
             raise OSError(f'Port {port} of {host} ({option}): {error.strerror}') from None

@@ -64,7 +64,7 @@ class Readiness:
         seconds = self.conf.task_lease
         seen = self.store.ask(processes.workers_since, self.store.clock() - timedelta(seconds=seconds))
         if seen:
-            return Condition(True, f'There are {seen}.')
+            return Condition(True, f'{seen} are running.')
         return Condition(False, f'None was seen in the last {seconds} s: start `computeapi worker`.')
 
     def of_disk(self) -> Condition:

@@ -92,7 +92,7 @@ class AgentEndpoint:
                 uuid.UUID(arguments['server'].uuid)
         except UNREADABLE as error:
             LOG.warning('A call could not be decoded: %s', error)
-            return AgentAnswer(AnswerKind.FAILED, text=f'The agent of host {self._host} did not understand it.')
+            return AgentAnswer(AnswerKind.FAILED, text=f'The agent of host {self._host} did not understand the call.')
         if call.operation in OPERATIONS:
             return self._do(call, words, arguments)
         return self._outcome(call, words, self._driver, arguments)
@@ -101,7 +101,7 @@ class AgentEndpoint:
         """Callers that can wait may retry, so that a wrong key or clock can be fixed meanwhile; others fail."""
         LOG.warning('A call is rejected: it is not signed with the key of host %s, or not recently', self._host)
         kind = AnswerKind.NOT_YET if waits else AnswerKind.FAILED
-        text = f'The agent of host {self._host} does not know who says it.'
+        text = f'The agent of host {self._host} cannot verify the sender.'
         return AgentAnswer(kind, text=text, seconds=AGAIN_SECONDS)
 
     def _not_mine(self, host: str) -> AgentAnswer:
@@ -143,7 +143,7 @@ class AgentEndpoint:
             return AgentAnswer(AnswerKind.FAILED, text=str(error))
         except Exception:
             LOG.exception('%s failed unexpectedly', call.operation)
-            return AgentAnswer(AnswerKind.FAILED, text=f'The driver of host {self._host} went wrong.')
+            return AgentAnswer(AnswerKind.FAILED, text=f'The driver of host {self._host} failed unexpectedly.')
 
     def _away(self, call: Call, server: Server | None, away: NeighbourAway) -> AgentAnswer:
         LOG.warning('%s waits: %s', call.operation, away)

@@ -36,7 +36,7 @@ def dns_name(text: str) -> str:
     """The name in a path; clients quote it twice, because of its dots."""
     name = urllib.parse.unquote(text)
     if not DNS_NAME.fullmatch(name):
-        raise Invalid(f'Invalid input received: {text[:255]} is no name')
+        raise Invalid(f'Invalid input received: {text[:255]} is not a name')
     return name
 
 

@@ -60,13 +60,13 @@ def moment(text: str) -> Any:
     try:
         return clock.parsed(text)
     except ValueError:
-        raise Invalid('Invalid changes-since: it must be a date and time by ISO 8601.') from None
+        raise Invalid('Invalid changes-since: it must be a date and time in ISO 8601.') from None
 
 
 def property_name(parameter: str) -> str:
     name = parameter.removeprefix('property-')
     if name in ATTRIBUTES:
-        raise Invalid(f'Invalid filter {parameter}: {name} is an attribute of images and no property.')
+        raise Invalid(f'Invalid filter {parameter}: {name} is an attribute of images, not a property.')
     return name
 
 

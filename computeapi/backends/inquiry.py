@@ -139,7 +139,8 @@ def service_user(conf: cfg.ConfigOpts) -> Impression:
     """Checks the user whose service token accompanies callers' tokens."""
     if not (conf[SERVICE_USER].auth_type or conf[SERVICE_USER].auth_section):
         return Impression(
-            Standing.LACKING, '[service_user] names no user: [keystone_authtoken] is used, which may have other roles'
+            Standing.LACKING,
+            '[service_user] is not configured: [keystone_authtoken] is used, whose user may have other roles',
         )
     service = NeighbourService(conf, 'Keystone', SERVICE_USER, 'identity', 3)
     with service.asked(ITSELF):

@@ -68,7 +68,7 @@ class Refused(Error):
 
 
 class NoToken(NotAuthenticated):
-    text = "The caller's token is not known here: tasks have it only with [service_user]task_token_key."
+    text = "The caller's token is not available: tasks keep it only if [service_user]task_token_key is set."
 
 
 class Speaker:

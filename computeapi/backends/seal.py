@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class UnreadableToken(Error):
-    text = 'What was kept for this cannot be decrypted: is [service_user]task_token_key that of its process?'
+    text = 'The token of this task cannot be decrypted: was it encrypted with another [service_user]task_token_key?'
 
 
 class Seal:

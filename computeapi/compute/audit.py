@@ -190,7 +190,7 @@ class CloudAudit:
                 self._queue(connection, work, server_id)
                 return
             now = self.platform.clock()
-            message = f'Nobody went on with {server.task_state}.'
+            message = f'No worker continued {server.task_state}.'
             fault = {'code': 500, 'message': message, 'details': '', 'created': now.isoformat()}
             values = {'vm_state': VMState.ERROR, 'task_state': None, 'fault': fault, 'updated_at': now}
             rows.update(connection, server_id, values)

@@ -110,7 +110,7 @@ class Consoles:
         """A new connection to the target of the token only; HypervisorError, NotSupported."""
         server = self.store.ask(servers.get, token.server_id)
         if server is None or not self.open_places({(server.uuid, token.host)}):
-            raise HypervisorError('The server does not run there any more.')
+            raise HypervisorError('The server is no longer running there.')
         console = Console(token.address, token.port, token.tls_port, token.internal_access_path)
         return self.hypervisor.connect(server, PROTOCOLS[token.kind], console)
 

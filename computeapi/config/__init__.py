@@ -354,7 +354,9 @@ def load(files: list[str] | None = None, overrides: dict[tuple[str, str], object
     conf(list(arguments), project='computeapi', default_config_files=[], default_config_dirs=[])
     for name, value in (overrides or {}).items():
         if not isinstance(name, tuple):
-            raise cfg.ConfigFileValueError(f"{name}: options are by group and name, as ('quota', 'instances')")
+            raise cfg.ConfigFileValueError(
+                f"{name}: options are addressed by group and name, like ('quota', 'instances')"
+            )
         group, option = name
         try:
             conf.set_override(option, value, None if group == 'DEFAULT' else group)

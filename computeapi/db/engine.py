@@ -125,7 +125,7 @@ class Store:
         ):
             yield connection
             if self.dialect == 'sqlite' and connection.exec_driver_sql('PRAGMA foreign_key_check').first():
-                raise errors.DatabaseTrouble('Rows would refer to others that are not there.')
+                raise errors.DatabaseTrouble('Rows would refer to missing rows.')
 
     def ask(self, query: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **facts: P.kwargs) -> T:
         """Run one query, a function of db/, and return its result."""

@@ -144,7 +144,7 @@ def _within(seconds: float, waiting: Any) -> Generator[Any, Any, Any]:
         while True:
             ready = yield state
             if not ready and time.monotonic() >= end:
-                raise TimeoutError(f'No answer after {seconds:g} s.')
+                raise TimeoutError(f'No response after {seconds:g} s.')
             state = waiting.send(ready)
     except StopIteration as result:
         return result.value

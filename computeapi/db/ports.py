@@ -75,7 +75,7 @@ def _holds_fixed_ips(values: list[str]) -> Clause:
     for value in values:
         match = FIXED_IP_FILTER.fullmatch(value)
         if not match:
-            raise errors.Invalid("Invalid input for fixed_ips. Reason: it takes 'ip_address=A' or 'subnet_id=S'.")
+            raise errors.Invalid("Invalid input for fixed_ips. Reason: it must be 'ip_address=A' or 'subnet_id=S'.")
         wanted.setdefault(match[1], []).append(match[2])
     held = (sa.select(fixed_ips.c.port_id).where(fixed_ips.c[key].in_(texts)) for key, texts in wanted.items())
     return sa.and_(*(ports.c.id.in_(ids) for ids in held))

@@ -31,7 +31,9 @@ def condition(dialect: str, name: str, value: Any) -> Clause:
     if name in MOMENTS:
         return _at(name, value)
     if not patterns.is_bounded(value):
-        raise Invalid(f'Invalid filter field: {name}. It is no regular expression, or one that takes too long.')
+        raise Invalid(
+            f'Invalid filter field: {name}. It is not a valid regular expression, or takes too long to evaluate.'
+        )
     if name in ADDRESSES:
         return addresses.match(dialect, ADDRESSES[name], value)
     return patterns.matches(servers.c[name], value, dialect)
@@ -43,7 +45,7 @@ def _at(name: str, text: str) -> Clause:
         start = parsed(text)
         end = start + (timedelta(days=1) if len(text) == len(DATE) else timedelta(seconds=1))
     except (ValueError, OverflowError):
-        raise Invalid(f'Invalid filter field: {name}. It is no date in ISO 8601.') from None
+        raise Invalid(f'Invalid filter field: {name}. It is not a date in ISO 8601.') from None
     return (servers.c[name] >= start) & (servers.c[name] < end)
 
 

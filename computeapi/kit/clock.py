@@ -105,4 +105,4 @@ class CloudClock:
 
 
 def _too_far() -> Invalid:
-    return Invalid(f'The clock can be set to moments from {FIRST:%Y-%m-%d} to {LAST:%Y-%m-%d}.')
+    return Invalid(f'The clock can be set to times from {FIRST:%Y-%m-%d} to {LAST:%Y-%m-%d}.')

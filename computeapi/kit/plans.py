@@ -138,7 +138,7 @@ class Plans:
         plan = StatePlan(facts, self.remove)
         with self._changed:
             if len(self.all) >= MOST_PLANS:
-                raise Invalid(f'There are {MOST_PLANS} plans, and no room for more.')
+                raise Invalid(f'There are already {MOST_PLANS} plans, which is the maximum.')
             self.all += (plan,)
         return plan
 

@@ -67,7 +67,7 @@ class CloudSnapshots:
         if name in self.kept:
             raise Conflict(f'Snapshot {name} already exists.')
         if len(self.kept) >= MOST:
-            raise Invalid(f'There are {MOST} snapshots, and no room for more.')
+            raise Invalid(f'There are already {MOST} snapshots, which is the maximum.')
         self.kept[name] = self.now()
 
     def get(self, name: str) -> CloudSnapshot:

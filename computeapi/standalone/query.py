@@ -68,7 +68,7 @@ def sort(req: Request) -> list[tuple[str, str]]:
         pairs = (part.partition(':') for part in req.parameter('sort').split(','))
         order = [(key.strip(), direction.strip() or 'desc') for key, _, direction in pairs]
     if len(order) > MAX_SORT_KEYS:
-        raise errors.Invalid(f'A list is sorted by no more than {MAX_SORT_KEYS} keys.')
+        raise errors.Invalid(f'A list can be sorted by at most {MAX_SORT_KEYS} keys.')
     return order
 
 

@@ -123,7 +123,7 @@ class Cloud:
     def start(self) -> None:
         """Start the cloud; when this returns, it answers requests."""
         if self._stack is not None:
-            raise RuntimeError('The cloud is there already.')
+            raise RuntimeError('The cloud has already been started.')
         with ExitStack() as stack:
             self._start(stack)
             self._process = os.getpid()

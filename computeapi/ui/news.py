@@ -80,7 +80,7 @@ class News:
         with self._lock:
             of_owner = sum(each.owner == listener.owner for each in self.listeners)
             if len(self.listeners) >= MOST_LISTENERS or of_owner >= MOST_OF_ONE:
-                raise Unavailable('There are too many who listen already.')
+                raise Unavailable('There are already too many listeners.')
             if not self.listeners:
                 # A new listener reads the current state itself.
                 self._known = self._lately()[0]

@@ -54,7 +54,7 @@ def _moment(req: Request, name: str) -> datetime | None:
     try:
         return parsed(text) if text else None
     except ValueError:
-        raise Invalid(f'Invalid input for query parameters {name}. Value: {text}. It is not a moment.') from None
+        raise Invalid(f'Invalid input for query parameters {name}. Value: {text}. It is not a time.') from None
 
 
 def next_link(

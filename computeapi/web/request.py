@@ -112,7 +112,7 @@ class Request(BaseRequest):
         except HTTPRequestEntityTooLarge as error:
             raise TooLarge(error.explanation) from None
         except OSError:
-            raise Invalid('The request body is shorter than was announced.') from None
+            raise Invalid('The request body is shorter than announced.') from None
         return body
 
     def _pieces(self, most: float) -> Iterator[bytes]:

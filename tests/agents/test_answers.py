@@ -62,7 +62,7 @@ def done(value):
 @pytest.mark.parametrize(
     'answer',
     [
-        AgentAnswer(AnswerKind.FAILED, text='The agent of host beta does not know who says it.'),
+        AgentAnswer(AnswerKind.FAILED, text='The agent of host beta cannot verify the sender.'),
         AgentAnswer(AnswerKind.NOT_SUPPORTED, text='The agent of host beta is too old for this.'),
         AgentAnswer(AnswerKind.NOT_YET, seconds=1),
         AgentAnswer(AnswerKind.OUTDATED),
@@ -86,7 +86,7 @@ def test_a_host_tells_of_its_own_machines_alone(driver, bus):
 @pytest.mark.parametrize('answer', [done('on'), done(7), {'kind': 'x'}, {}, {'value': 'RUNNING'}, None])
 def test_an_answer_without_sense_is_a_fault_of_that_host(driver, bus, servers, answer):
     bus.answers = {'agent-alpha': answer}
-    with pytest.raises(HypervisorError, match='host alpha'):
+    with pytest.raises(HypervisorError, match='Host alpha sent an invalid response'):
         driver.power_state(servers.get(servers.add(host='alpha')))
 
 

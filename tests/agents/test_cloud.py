@@ -185,7 +185,7 @@ def test_work_waits_while_no_host_is_heard_of(cloud):
     cloud.until(lambda: not any(cloud.is_up(host) for host in HOSTS))
     [booting] = cloud.boot()
     cloud.act(moving, 'os-migrateLive', {'host': None, 'block_migration': 'auto'}, '2.34')
-    waits = f'build of server {booting} waits: No compute host is heard of.'
+    waits = f'build of server {booting} waits: No compute host has reported recently.'
     cloud.until(lambda: waits in cloud.workers[0].log.read_text())
     for way in cloud.ways.values():
         way.go_on()

@@ -289,7 +289,7 @@ def test_a_bug_is_told_without_its_traceback(agent, running):
 
     agent.driver.console_output = lambda server, lines: broken(server)
     answer = agent.tell('console_output', running, 5)
-    assert (answer.kind, answer.text) == (AnswerKind.FAILED, f'The driver of host {HOST} went wrong.')
+    assert (answer.kind, answer.text) == (AnswerKind.FAILED, f'The driver of host {HOST} failed unexpectedly.')
 
 
 @pytest.mark.parametrize(

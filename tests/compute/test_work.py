@@ -381,7 +381,7 @@ def test_work_that_waits_too_long_has_failed(platform, ask, work, outcome):
 
     server_id = ask(wait)
     assert work() == 4
-    assert outcome(server_id) == ('error', None, 'It did not end within 5 s.', 'Error')
+    assert outcome(server_id) == ('error', None, 'The task did not end within 5 s.', 'Error')
 
 
 def test_each_kind_of_work_has_one_function(platform):

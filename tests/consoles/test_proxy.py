@@ -134,7 +134,7 @@ def test_a_connection_ends_with_its_virtual_machine(service, server, url, kind):
 def test_nobody_answers_where_no_virtual_machine_runs(service, server, url):
     service.hypervisor.power_off(server)
     with Terminal(url('serial')) as terminal:
-        assert closing(terminal) == (1011, 'web does not run.')
+        assert closing(terminal) == (1011, 'web is not running.')
 
 
 def test_clients_that_say_nothing_are_cut_off(quick, conf, url):

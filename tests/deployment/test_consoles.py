@@ -297,4 +297,4 @@ def test_a_host_of_consoles_that_cannot_be_is_named(start):
     process = start(['-m', 'computeapi.cli', 'consoleproxy'], HERE | host)
     assert process.process.wait(60) == 2
     [line] = process.log.read_text().splitlines()
-    assert line == 'computeapi: Port 0 of no..host ([serial_console]serialproxy_port): No host can be called so'
+    assert line == 'computeapi: Port 0 of no..host ([serial_console]serialproxy_port): the host name is not valid'

@@ -102,7 +102,7 @@ def test_what_moves_is_taken_from_and_sent_to_certified_hosts_alone(guests, serv
     facts = driver.prepare_live_migration(server, 'compute2', driver.describe(server))
     with pytest.raises(HypervisorError):
         driver.live_migrate(server, 'compute2', facts, 'running')
-    with pytest.raises(HypervisorError, match='do not both encrypt'):
+    with pytest.raises(HypervisorError, match='do not both encrypt migrations'):
         driver.live_migrate(server, 'compute2', facts | {'tls': False}, 'running')
     driver.destroy(there)
     driver.suspend(server)

@@ -118,7 +118,7 @@ def test_its_agent_sets_a_password(driver, linux):
 
 @pytest.mark.parametrize('properties', [{'hw_qemu_guest_agent': 'yes', 'os_admin_user': 'nobody-is'}])
 def test_what_its_agent_does_not_do_is_an_error(driver, linux):
-    with pytest.raises(HypervisorError, match='could not do it'):
+    with pytest.raises(HypervisorError, match='could not perform the command'):
         driver.set_password(linux, 'x')
     driver.pause(linux)
     with pytest.raises(NotSupported, match='does not answer'):

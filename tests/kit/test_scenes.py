@@ -276,7 +276,7 @@ def test_ids_are_made_of_names_and_the_seed(loaded, http):
             'security_groups: [{name: web, rules: [{direction: ingress, remote_ip_prefix: any}]}]',
             'security_groups[0].rules[0].remote_ip_prefix: ',
         ),
-        ('ports: [{network: public, fixed_ips: [{}]}]', 'line 3: ports[0].fixed_ips[0]: it says neither a subnet nor'),
+        ('ports: [{network: public, fixed_ips: [{}]}]', 'line 3: ports[0].fixed_ips[0]: neither a subnet nor an'),
         (
             'networks: [{subnets: [{cidr: 10.9.0.0/24, allocation_pools: [{start: 10.9.0.2}]}]}]',
             "networks[0].subnets[0].allocation_pools[0]: 'end' is a required property",

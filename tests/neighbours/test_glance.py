@@ -123,7 +123,7 @@ def test_an_upload_that_is_under_way_is_waited_for(images):
         deadline = time.monotonic() + PATIENCE_SECONDS
         while images.get(ALICE, image.id).status != 'saving' and time.monotonic() < deadline:
             time.sleep(0.1)
-        with pytest.raises(errors.NeighbourAway, match='does not give up'):
+        with pytest.raises(errors.NeighbourAway, match='does not release'):
             images.upload(ALICE, image.id, [b'quick'])
 
     assert images.upload(ALICE, image.id, slow()).size == MIB

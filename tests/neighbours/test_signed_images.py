@@ -131,7 +131,7 @@ def test_a_barbican_that_is_away_is_waited_for_and_named(compute_with, keep, upl
     behind = f'{VERIFIES}[barbican]\nbarbican_endpoint = http://127.0.0.1:{barbican.port}\n'
     barbican.refuse()
     compute = compute_with(f'[DEFAULT]\nneighbour_timeout = 1\n{behind}')
-    words = 'Barbican is currently unavailable. It was waited for 1 s.'
+    words = 'Barbican is currently unavailable. Gave up after 1 s.'
     assert outcome(compute, image_id) == ('ERROR', words)
     compute.service.stop()
     compute = compute_with(behind)

@@ -70,7 +70,7 @@ CONSOLES = {
 
 
 class HypervisorError(Error):
-    text = 'The hypervisor could not do it.'
+    text = 'The hypervisor could not perform the operation.'
 
 
 class Unfit(HypervisorError):

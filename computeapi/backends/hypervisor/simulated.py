@@ -354,7 +354,7 @@ def _existing(connection: sa.Connection, server: Server) -> VirtualMachine:
     """The virtual machine of the server on its host; HypervisorError if there is none."""
     domain = _find(connection, server)
     if domain is None:
-        raise HypervisorError(f'There is no virtual machine of {server.uuid} on {server.host}.')
+        raise HypervisorError(f'Server {server.uuid} has no virtual machine on {server.host}.')
     return domain
 
 

@@ -69,7 +69,7 @@ def send(facts: Mapping[str, Any], machine: VirtualMachine) -> None:
             file.write(json.dumps({'word': facts['word'], 'machine': found}).encode() + b'\n')
             file.flush()
             if file.readline(MOST_BYTES) != TAKEN:
-                raise HypervisorError('The other host did not take the machine.')
+                raise HypervisorError('The other host did not accept the virtual machine.')
     except (OSError, KeyError) as error:
         raise HypervisorError(f'The other host cannot be reached: {error}') from error
 

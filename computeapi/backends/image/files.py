@@ -65,7 +65,7 @@ class ImageFiles:
             for chunk in data:
                 size += len(chunk)
                 if size > self.max_bytes:
-                    raise errors.TooLarge(f'The image data is longer than the {self.max_bytes} bytes that are allowed.')
+                    raise errors.TooLarge(f'The image data is longer than the allowed {self.max_bytes} bytes.')
                 checksum.update(chunk)
                 hash_value.update(chunk)
                 file.write(chunk)

@@ -167,7 +167,7 @@ class GlanceImages:
         except Conflict:
             # The failed upload may have been reset since.
             if self.get(context, image_id).status in ('saving', 'queued'):
-                raise NeighbourAway(f'Glance has an upload of image {image_id} that it does not give up.') from None
+                raise NeighbourAway(f'Glance does not release an interrupted upload of image {image_id}.') from None
             raise
         except Error:
             if pieces.error is not None:
@@ -274,7 +274,7 @@ def body_of(facts: Mapping[str, Any]) -> dict[str, Any]:
         own['tags'] = sorted(set(own['tags']))
     properties = texts(facts.get('properties', {}))
     for name in properties.keys() & (ATTRIBUTES | UNTOLD):
-        raise Invalid(f'{name} is an attribute of images and no property.')
+        raise Invalid(f'{name} is an attribute of images, not a property.')
     return properties | own
 
 

@@ -91,7 +91,7 @@ class LocalImages:
         wanted = {'hidden': False, **(filters or {})}
         # Each filter adds to the statement, which databases limit.
         if len(wanted) + len(wanted.get('tags', ())) > MAX_FILTERS:
-            raise errors.Invalid(f'Images are looked for by no more than {MAX_FILTERS} filters.')
+            raise errors.Invalid(f'Images can be searched by at most {MAX_FILTERS} filters.')
         where = [images.listed(context, wanted.pop('visibility', None), wanted.pop('member_status', None))]
         where += images.matches(wanted)
         with self.store.read() as connection:
@@ -101,7 +101,7 @@ class LocalImages:
     def create(self, context: Context, name: str | None, *, image_id: str | None = None, **facts: Any) -> Image:
         check_writer(context)
         if context.project_id is None and not context.is_admin:
-            raise errors.Forbidden('This takes a token that is scoped to a project.')
+            raise errors.Forbidden('This requires a token that is scoped to a project.')
         now = self.clock()
         new = {
             'id': _uuid(image_id) if image_id is not None else chance.new_id(),

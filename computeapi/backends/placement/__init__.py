@@ -66,7 +66,7 @@ class Holding(NamedTuple):
 class StaleHolding(Error):
     """A consumer or a provider was changed concurrently."""
 
-    text = 'Placement knows something newer.'
+    text = 'Placement has newer data.'
 
 
 class PlacementRefused(Error):

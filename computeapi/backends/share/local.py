@@ -74,7 +74,7 @@ class LocalShares:
         """Create a share, which is available at once; raises OverQuota. facts: name, description, metadata,
         is_public."""
         if context.project_id is None:
-            raise errors.Forbidden('This takes a token that is scoped to a project.')
+            raise errors.Forbidden('This requires a token that is scoped to a project.')
         check_public(context, facts)
         share_id, now = chance.new_id(), self.clock()
         share = Share(
@@ -115,7 +115,7 @@ class LocalShares:
         with self.store.write() as connection:
             share = Share(**SHARES.get(connection, context, share_id, lock=True))
             if not context.is_admin and share.project_id != context.project_id:
-                raise errors.Forbidden(f'Share {share_id} is of another project.')
+                raise errors.Forbidden(f'Share {share_id} belongs to another project.')
             yield connection, share
 
     # ------------------------------------------------------------ access rules

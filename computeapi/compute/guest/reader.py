@@ -97,7 +97,7 @@ class GuestDocuments:
         if not text.isascii() or '\0' in text:
             raise Invalid('The password must be encrypted, and written in ASCII.')
         if not self.store.tell(rows.set_first_password, server.uuid, text or None):
-            raise Conflict(f'Server {server.uuid} has a password.')
+            raise Conflict(f'Server {server.uuid} already has a password.')
 
 
 def read_json(path: str | None) -> dict[str, Any]:

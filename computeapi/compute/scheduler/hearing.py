@@ -17,7 +17,7 @@ class HostsUnheard(NeighbourAway):
     """It is more likely that the broker is away, or that no process was listening, than that all hosts are down:
     requests to them wait, as for any neighbour."""
 
-    text = 'No compute host is heard of.'
+    text = 'No compute host has reported recently.'
 
 
 class Hearing:

@@ -38,7 +38,7 @@ LETTERS = 'abcdefghijklmnopqrstuvwxyz'
 
 
 class WaitedInVain(Error):
-    text = 'It was waited for {seconds} s until {what}.'
+    text = 'Gave up after {seconds} s of waiting until {what}.'
 
 
 def attach_all(job: Job, devices: list[BlockDevice], **values: Any) -> None:
@@ -105,9 +105,7 @@ def make(job: Job, device: BlockDevice) -> Volume | None:
             availability_zone=None if job.platform.conf.cinder.cross_az_attach else job.server.availability_zone,
         )
     except NotAuthenticated as error:
-        raise Error(
-            'A volume could not be made: the token with which the server was asked for is not valid any more.'
-        ) from error
+        raise Error('The volume could not be created: the token of the request is no longer valid.') from error
     keep(job, device, volume_id=volume.id, volume_size=volume.size)
     return volume
 
@@ -117,7 +115,7 @@ def wait_until_made(job: Job, volume: Volume) -> None:
     if volume.status.startswith('error'):
         raise Error(f'Volume {volume.id} did not finish being created: its status is {volume.status}.')
     if volume.status not in READY:
-        wait_for_volume(job, f'volume {volume.id} is made')
+        wait_for_volume(job, f'volume {volume.id} is created')
 
 
 def wait_for_volume(job: Job, what: str) -> None:
@@ -162,8 +160,8 @@ def check_zone(volume: Volume, zone: str | None) -> None:
     """Invalid for a volume in another availability zone than the server."""
     if volume.availability_zone != zone:
         raise Invalid(
-            f'Volume {volume.id} is in availability zone {volume.availability_zone}, and the server in {zone}: '
-            'they must be in the same.'
+            f'Volume {volume.id} is in availability zone {volume.availability_zone}, but the server is in {zone}: '
+            'they must be in the same one.'
         )
 
 

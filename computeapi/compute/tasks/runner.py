@@ -31,7 +31,7 @@ class Abandoned(Error):
 
 
 class TooLong(Error):
-    text = 'It did not end within {seconds:g} s.'
+    text = 'The task did not end within {seconds:g} s.'
 
 
 class Runner:
@@ -74,7 +74,7 @@ class Runner:
                 # The server has changed since it was read, or another worker has the task.
                 if not self.platform.tasks.is_mine(task):
                     return self.leave(task, server)
-        raise Unavailable('The server changed again and again meanwhile.')
+        raise Unavailable('The server kept changing in the meantime.')
 
     def leave(self, task: Task, server: Server) -> None:
         """Another worker has the task. If it deleted the server, what this one created meanwhile is orphaned; if it
@@ -118,7 +118,7 @@ class Runner:
             seconds = self.platform.conf.neighbour_timeout
             if transition.patient or job.fence.passed(str(away)) < seconds:
                 raise
-            raise Abandoned(f'{away} It was waited for {seconds} s.') from away
+            raise Abandoned(f'{away} Gave up after {seconds} s.') from away
 
     def check_time(self, task: Task, begun: datetime) -> None:
         """TooLong for a task that has waited for the driver for as long as allowed."""

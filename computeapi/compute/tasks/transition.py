@@ -87,7 +87,7 @@ class Transition(Requirement):
     def work(self, function: Work) -> Work:
         """Register the function that performs it. Stack the decorator if one function performs several transitions."""
         if self.function is not None:
-            raise TypeError(f'{self.kind} is done by {self.function.__name__} already')
+            raise TypeError(f'{self.kind} is already done by {self.function.__name__}')
         self.function = function
         return function
 

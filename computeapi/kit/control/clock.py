@@ -38,7 +38,7 @@ class CloudTime(ControlController):
         try:
             moment = parsed(body['now']) if 'now' in body else None
         except ValueError:
-            raise Invalid(f'{body["now"]} is not a moment in ISO 8601.') from None
+            raise Invalid(f'{body["now"]} is not a time in ISO 8601.') from None
         self.tools.clock.change(moment=moment, rate=body.get('rate'))
         return self.show_clock(req)
 

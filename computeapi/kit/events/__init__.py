@@ -178,7 +178,7 @@ class Events:
                 roused.clear()
                 found = reader.take()
                 if reader.lost:
-                    raise Gone(f'{reader.lost} events were no longer there when it was their turn.')
+                    raise Gone(f'{reader.lost} events were dropped before they were read.')
                 yield from found
                 if not found and (self.is_over or not roused.wait(min(timeout, threading.TIMEOUT_MAX))):
                     return
@@ -196,7 +196,7 @@ class Events:
         """A reader, which must be closed; Unavailable if there are too many."""
         with self._changed:
             if len(self.readers) >= MOST_READERS:
-                raise Unavailable(f'{MOST_READERS} read events already, and there is no room for more.')
+                raise Unavailable(f'There are already {MOST_READERS} readers of events, which is the maximum.')
             reader = EventReader(self, wanted, self._place(since), rouse)
             self.readers.add(reader)
             return reader

@@ -105,7 +105,7 @@ class EventStream(EventFeed):
                     yield self.form.event(event)
             if self.reader.lost:
                 place = found[0].id - 1 if found else self.reader.place
-                yield self.form.last(place, f'{self.reader.lost} events were no longer there when it was their turn.')
+                yield self.form.last(place, f'{self.reader.lost} events were dropped before they were read.')
                 return
             if is_over:
                 yield self.form.last(self.reader.place, OVER)

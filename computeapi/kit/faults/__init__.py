@@ -51,7 +51,7 @@ class Faults:
         """
         with self._lock:
             if len(self.list()) >= MOST_RULES:
-                raise Invalid(f'There are {MOST_RULES} rules, and no room for more.')
+                raise Invalid(f'There are already {MOST_RULES} rules, which is the maximum.')
             rule = FaultRule(facts, self.clock, self.remove)
             if rule.about_requests:
                 self.about_requests += (rule,)

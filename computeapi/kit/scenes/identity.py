@@ -39,7 +39,7 @@ def _load_projects(scene: Scene) -> None:
         above, ancestors = row['parent_id'], []
         while above in projects:
             if above in ancestors or above == row['id']:
-                raise SceneError((*place, 'parent'), 'the project is below itself')
+                raise SceneError((*place, 'parent'), 'the project is its own ancestor')
             ancestors.append(above)
             above = projects[above]['parent_id']
         for ancestor in (*ancestors, row['domain_id']):

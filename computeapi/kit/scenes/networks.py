@@ -65,7 +65,7 @@ class AddressBook:
         for subnet in self.subnets[network_id]:
             if ipaddress.ip_address(address) in ipaddress.ip_network(subnet['cidr']):
                 return subnet
-        raise SceneError(place, f'{address} is on no subnet of the network')
+        raise SceneError(place, f'{address} is not on any subnet of the network')
 
     def usual(self, network_id: str, mac: str) -> Fixed:
         """The default addresses of a port: one of each IP version."""
@@ -237,7 +237,7 @@ def _fixed(scene: Scene, book: AddressBook, network_id: str, mac: str, entry: En
         elif address:
             subnet = book.subnet_of(network_id, address, at)
         else:
-            raise SceneError(at, 'it says neither a subnet nor an address')
+            raise SceneError(at, 'neither a subnet nor an address is given')
         address = address or book.free(subnet)
         if address is None:
             raise SceneError(at, 'the subnet has no free address')

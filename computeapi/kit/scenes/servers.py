@@ -208,7 +208,7 @@ class LoadedServers:
         # A zone without known hosts is ignored.
         fit = fit or list(self._room)
         if not fit:
-            raise SceneError((*place, 'host'), 'there is no host for it')
+            raise SceneError((*place, 'host'), 'there is no host for the server')
         chosen = max(fit, key=lambda name: self._room[name] if self._room else 0)
         self._room[chosen] -= row['memory_mb']
         return chosen
@@ -307,7 +307,7 @@ class LoadedServers:
                 scene.index('ports').add({name: port[name] for name in ('id', 'name', 'project_id')})
             self._describe(port, *finish_port(scene, self.book, port, entry, place))
         else:
-            raise SceneError(place, 'it names neither a network nor a port')
+            raise SceneError(place, 'neither a network nor a port is given')
         self.ports_of[row['uuid']].append(port)
         info = self.interfaces[port['id']]
         status = 'ACTIVE' if row['host'] and port['admin_state_up'] else 'DOWN'

@@ -50,7 +50,7 @@ class StreamedBody(io.RawIOBase):
             self.changed.wait_for(lambda: self.pieces or self.complete or self.broken)
             if not self.pieces:
                 if self.broken:
-                    raise ConnectionResetError('The client went away before the end of the body.')
+                    raise ConnectionResetError('The client disconnected before the end of the body.')
                 return 0
             piece = self.pieces.popleft()
             taken = min(len(piece), len(target))

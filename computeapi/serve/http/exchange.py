@@ -126,7 +126,7 @@ class Exchange:
         return self._write
 
     def _write(self, data: bytes) -> None:
-        raise NotImplementedError('The app must return what it answers.')
+        raise NotImplementedError('The app must return its response instead of writing it.')
 
     # ------------------------------------------------------------------ framing
 

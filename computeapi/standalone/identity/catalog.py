@@ -50,7 +50,7 @@ class KeystoneRegions(OpenCollection):
     def create_as(self, req: Request, record_id: str, body: Any) -> dict[str, Any]:
         region = {'id': record_id, **body['region']}
         if region['id'] != record_id:
-            raise errors.Invalid('Invalid input for field/attribute id. It is another one than in the path.')
+            raise errors.Invalid('Invalid input for field/attribute id. It differs from the one in the path.')
         return super().create(req, {'region': region})
 
 

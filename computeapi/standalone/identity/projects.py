@@ -101,7 +101,7 @@ class KeystoneProjects(KeystoneController):
         ):
             as_ids, as_list = flag(req, f'{name}_as_ids'), flag(req, f'{name}_as_list')
             if as_ids and as_list:
-                raise errors.Invalid(f'{name}_as_ids and {name}_as_list cannot be asked for together.')
+                raise errors.Invalid(f'{name}_as_ids and {name}_as_list cannot be combined.')
             if as_ids:
                 shown[name] = ids(project, find(project['id']))
             if as_list:

@@ -161,8 +161,8 @@ def _filters(req: Request, effective: bool) -> dict[str, Any]:
     kinds += ['system'] if 'scope.system' in req.query else []
     if len(kinds) > 1 or {'user_id', 'group_id'} <= wanted.keys() or (effective and 'group_id' in wanted):
         raise errors.Invalid(
-            'The filters of scopes exclude each other, those of users and groups do, and effective '
-            'assignments are of users alone.'
+            'Filters by scope are mutually exclusive, as are those by user and group; effective assignments are those '
+            'of users only.'
         )
     if kinds:
         wanted['target_kind'] = kinds[0]
@@ -170,6 +170,6 @@ def _filters(req: Request, effective: bool) -> dict[str, Any]:
         wanted['inherited'] = req.parameter('scope.OS-INHERIT:inherited_to') == 'projects'
     if flag(req, 'include_subtree'):
         if kinds != ['project']:
-            raise errors.Invalid('include_subtree needs scope.project.id.')
+            raise errors.Invalid('include_subtree requires scope.project.id.')
         wanted['below'] = wanted.pop('target_id')
     return wanted

@@ -114,7 +114,7 @@ def chunks(req: Request) -> Iterator[bytes]:
     try:
         yield from iter(lambda: req.body_file.read(CHUNK), b'')
     except OSError:
-        raise errors.Invalid('The data is shorter than was announced.') from None
+        raise errors.Invalid('The data is shorter than announced.') from None
 
 
 def _address(query: str) -> str:

@@ -38,7 +38,7 @@ def several(name: str, value: str) -> str | list[str]:
     try:
         values = next(csv.reader([value.removeprefix('in:')]), [])
     except csv.Error:
-        raise errors.Invalid(f'{name}: what follows in: is not a list of values.') from None
+        raise errors.Invalid(f'{name}: the text after in: is not a list of values.') from None
     if len(values) > MAX_VALUES:
         raise errors.Invalid(f'{name}: in: takes no more than {MAX_VALUES} values.')
     return values

@@ -103,7 +103,7 @@ def revision(req: Request) -> int | None:
         return None
     match = REVISION.fullmatch(text.strip().strip('"'))
     if not match:
-        raise errors.Invalid('Invalid value for expected header If-Match: it takes revision_number=N.')
+        raise errors.Invalid('Invalid value for expected header If-Match: it must be revision_number=N.')
     return int(match[1])
 
 

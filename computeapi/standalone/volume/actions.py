@@ -91,7 +91,7 @@ class CinderVolumeActions(CinderController):
     def reimage(self, req: Request, id: str, body: Body) -> None:
         volume = self.volumes.get(req.context, id)
         if volume.status == 'reserved' and not spoken(body.get('reimage_reserved')):
-            raise errors.Conflict(f'Volume {id} is reserved; reimage_reserved must be true to write over it.')
+            raise errors.Conflict(f'Volume {id} is reserved; reimage_reserved must be true to overwrite it.')
         self.volumes.reimage(req.context, id, body['image_id'])
 
     @argued('os-volume_upload_image', UPLOAD, 'image_name', status=202)

@@ -73,7 +73,7 @@ def test_a_passing_state(api, cloud, server, change, repaired, state, store):
     assert repaired() == ['the transient state']
     assert state(server)[:4] == ('ERROR', 'error', 1, None)
     shown = api.get(f'/servers/{server}').json['server']
-    assert shown['fault']['message'] == 'Nobody went on with resize_migrating.'
+    assert shown['fault']['message'] == 'No worker continued resize_migrating.'
     assert problems(store) == []
 
 

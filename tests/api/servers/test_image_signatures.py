@@ -277,7 +277,7 @@ def test_a_key_manager_that_is_away_is_waited_for(create, shown, settle, signed,
     monkeypatch.setattr(images.signatures.manager, 'get', refuse)
     server_id = create(imageRef=image_id).json['server']['id']
     settle()
-    words = 'The key manager is currently unavailable. It was waited for 0 s.'
+    words = 'The key manager is currently unavailable. Gave up after 0 s.'
     assert shown(server_id) == (('ERROR', words) if late else ('BUILD', None))
     monkeypatch.undo()
     settle(later=True)

@@ -166,7 +166,7 @@ def test_floating_ips_that_cannot_be_added(act, api, world, addresses, floating,
     act('removeFloatingIp', address=world.networks.floating_ips(world.bob)[-1].address)
     for router in world.networks.resources.find(world.bob, 'routers'):
         world.networks.resources.update(world.bob, 'routers', router['id'], {'external_gateway_info': None})
-    assert refused(400, address=floating).endswith('no router leads there.')
+    assert refused(400, address=floating).endswith('no router connects them.')
     act('removeFixedIp', address=fixed)
     assert refused(400, address=floating) == 'No fixed IPs associated to instance'
     for port in api.get(f'/servers/{server}/os-interface', as_=BOB).json['interfaceAttachments']:

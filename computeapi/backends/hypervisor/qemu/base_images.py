@@ -98,7 +98,7 @@ class BaseImages:
         waits: raise NotYet while the data are being fetched, for callers that can call again."""
         image = self.images.get(context, image_id)
         if image.disk_format not in FORMATS:
-            raise Unfit(f'Image {image_id} is {image.disk_format}: this host runs raw and qcow2 ones.')
+            raise Unfit(f'Image {image_id} is in the format {image.disk_format}: this host supports raw and qcow2.')
         target = self.folder / f'{image.id}-{image.checksum or "unknown"}'
         deadline = time.monotonic() + AT_ONCE_SECONDS
         while not target.exists():
@@ -118,7 +118,7 @@ class BaseImages:
         """Unfit for an image that neither belongs to that project nor is public or community."""
         image = self.images.get(context, image_id)
         if image.owner != project_id and image.visibility not in FOR_ALL:
-            raise Unfit(f'Image {image_id} is not for project {project_id}.')
+            raise Unfit(f'Image {image_id} is not available to project {project_id}.')
 
     def tidy(self, used: Callable[[], Collection[str]], hours: float) -> None:
         """Remove images that were not requested for so many hours; used: returns the paths that guests need."""
@@ -167,7 +167,7 @@ def bounded(data: Iterable[bytes], most: int) -> Iterator[bytes]:
     for chunk in data:
         size += len(chunk)
         if size > most:
-            raise HypervisorError(f'The image is longer than the {most} bytes that this host takes.')
+            raise HypervisorError(f'The image is longer than the {most} bytes that this host accepts.')
         yield chunk
 
 
@@ -177,14 +177,14 @@ def checked(path: Path, image: Image) -> int:
     found = looks_like(path)
     names = {str(each) for each in found}
     if not names or not names <= (PLAIN if wanted == 'raw' else {wanted}):
-        raise Unfit(f'Image {image.id} says that it is {image.disk_format}, and looks like something else.')
+        raise Unfit(f'Image {image.id} is declared as {image.disk_format}, but its content does not match.')
     if wanted == 'raw':
         return path.stat().st_size
     try:
         for each in found:
             each.safety_check()
     except (format_inspector.SafetyCheckFailed, format_inspector.ImageFormatError):
-        raise Unfit(f'Image {image.id} refers to other files, or has features that are not known.') from None
+        raise Unfit(f'Image {image.id} refers to other files, or has unknown features.') from None
     try:
         info = qemu_img.info(path, wanted)
     except HypervisorError:

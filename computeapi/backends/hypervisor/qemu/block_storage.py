@@ -86,15 +86,19 @@ class ConnectedVolumes:
                 return dict(noted['info'])
             raise HypervisorError(str(error)) from None
         except Error as error:
-            raise HypervisorError(f'The volume service does not say how {volume_id} is reached: {error}') from None
+            raise HypervisorError(
+                f'The volume service did not return how volume {volume_id} is reached: {error}'
+            ) from None
         data = {**found}
         kind = data.pop('driver_volume_type', None)
         if data.get('encrypted'):
-            raise HypervisorError(f'Volume {volume_id} is encrypted, which guests here cannot read.')
+            raise HypervisorError(f'Volume {volume_id} is encrypted, which this host does not support.')
         if data.get('format') not in (None, 'raw'):
-            raise HypervisorError(f'Volume {volume_id} is a file in the format {data["format"]}, and must be raw here.')
+            raise HypervisorError(
+                f'Volume {volume_id} is a file in the format {data["format"]}, but this host requires raw.'
+            )
         if data.get('access_mode') == 'ro':
-            raise HypervisorError(f'Volume {volume_id} can only be read, and guests here write to theirs.')
+            raise HypervisorError(f'Volume {volume_id} is read-only, which this host does not support.')
         return {'driver_volume_type': kind, 'data': data}
 
     def extend(self, folder: GuestFolder, volume_id: str) -> None:

@@ -107,7 +107,7 @@ def advance(
     """Mirror the disks until only the guest's current writes are left, then send its memory; finally both stop for a
     moment, in which the rest is sent."""
     if facts == landing.HERE:
-        raise HypervisorError('The virtual machine runs there already.')
+        raise HypervisorError('The virtual machine is already running there.')
     if not monitor.sends():
         begin(work, monitor, guest, host, facts)
     if wish == 'forcing':

@@ -39,7 +39,7 @@ def diagnose(work: GuestWork, devices: Sequence[BlockDevice]) -> Mapping[str, An
         memory = int(Path(f'/proc/{pid}/statm').read_text().split()[1]) * PAGE
         used = [seconds_used(Path(f'/proc/{pid}/task/{thread}/stat')) for thread in threads]
     except OSError:
-        raise HypervisorError(f'The virtual machine of {guest.server_id} has just ended.') from None
+        raise HypervisorError(f'The virtual machine of {guest.server_id} has just stopped.') from None
     return {
         # The API has a fixed list of drivers, and clients accept no other.
         'driver': 'libvirt',

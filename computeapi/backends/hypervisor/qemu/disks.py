@@ -24,7 +24,7 @@ def overlay(
 ) -> Disk:
     """A disk that starts as the image; size in bytes, 0: the image's, up to `most`. Unfit if the image is larger."""
     if base.size > (size or most):
-        raise Unfit(f'The disk of the image has {base.size} bytes, and may have {size or most}.')
+        raise Unfit(f'The disk of the image has {base.size} bytes, and can have at most {size or most}.')
     path = folder / f'{name}.qcow2'
     qemu_img.create(path, size or None, backing=base.backing)
     backing = {'file': file(base.path), 'format': base.format}

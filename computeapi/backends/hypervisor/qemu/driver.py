@@ -127,7 +127,7 @@ class QemuHypervisor:
 
     def host(self, name: str | None) -> QemuHost:
         if name not in self.driven:
-            raise HypervisorError(f'Host {name} is not driven from here.')
+            raise HypervisorError(f'Host {name} is not managed here.')
         return self.driven[name]
 
     def folder(self, server: Server) -> GuestFolder:
@@ -310,4 +310,4 @@ class QemuHypervisor:
                 return connected(work.folder / SOCKETS[protocol], CONNECT_SECONDS)
         except OSError:
             pass
-        raise HypervisorError('Nobody answers at the console.')
+        raise HypervisorError('Nothing answers at the console.')

@@ -106,7 +106,7 @@ def networks_of(
         return UserMode(way_out=options.way_out, forwarding=forwarding_of(options, [*hosts.values()], around))
     if len(hosts) > 1:
         raise cfg.ConfigFileValueError(
-            f'[qemu]network: {options.network} supports only one host, and [qemu]hosts are several'
+            f'[qemu]network: {options.network} supports only one host, but [qemu]hosts names several'
         )
     if options.network == 'ovs':
         if around.bindings is None:

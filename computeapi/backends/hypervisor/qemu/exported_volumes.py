@@ -29,7 +29,9 @@ class ExportedVolumes:
         try:
             found = self.service.connection(Context().elevated(), folder.server_id, volume_id, self.host)
         except Error as error:
-            raise HypervisorError(f'The volume service does not say how {volume_id} is reached: {error}') from None
+            raise HypervisorError(
+                f'The volume service did not return how volume {volume_id} is reached: {error}'
+            ) from None
         if found.get('driver_volume_type') != NBD:
             raise HypervisorError(f'Volume {volume_id} is not exported to other hosts.')
         keys = keys_of(folder, volume_id)

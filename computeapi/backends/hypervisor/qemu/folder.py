@@ -41,7 +41,7 @@ class GuestFolder:
         """The guest; HypervisorError if there is none."""
         guest = self.read()
         if guest is None:
-            raise HypervisorError(f'There is no virtual machine of {self.server_id}.')
+            raise HypervisorError(f'Server {self.server_id} has no virtual machine.')
         return guest
 
     def write(self, guest: QemuGuest) -> None:

@@ -31,7 +31,7 @@ DELIMITER = b'\xff'
 
 
 class AgentError(HypervisorError):
-    text = 'The guest agent could not do it.'
+    text = 'The guest agent could not perform the command.'
 
 
 class Silent(NotSupported):

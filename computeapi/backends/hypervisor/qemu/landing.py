@@ -43,7 +43,7 @@ def prepare(work: GuestWork, source: str | None, machine: Mapping[str, Any], *, 
     facts = None if guest is None else guest.landing
     if guest is not None and facts is None and work.process.runs:
         if not live:
-            raise HypervisorError(f'The virtual machine of {work.server.uuid} runs there already.')
+            raise HypervisorError(f'The virtual machine of {work.server.uuid} is already running there.')
         return HERE
     if facts and work.exporter.runs and facts['live'] == live == work.process.runs:
         return facts
@@ -71,7 +71,7 @@ def make(work: GuestWork, machine: Mapping[str, Any], shared: GuestFolder | None
     """The described guest, with empty disks, or with those in a folder that both hosts share."""
     guest, server = QemuGuest.of(orjson.dumps(machine['guest'])), work.server
     if guest.server_id != server.uuid:
-        raise HypervisorError('The virtual machine is another one.')
+        raise HypervisorError('The virtual machine belongs to another server.')
     check(guest, server, machine['sizes'])
     guest.started = guest.suspended = False
     work.folder.path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -100,7 +100,7 @@ def check(guest: QemuGuest, server: Server, sizes: Mapping[str, Any]) -> None:
         and guest.vcpus <= server.vcpus
         and guest.memory_mb <= server.memory_mb
     ):
-        raise HypervisorError('The virtual machine is not as its server is.')
+        raise HypervisorError('The virtual machine does not match its server.')
     for card in guest.cards:
         card.interface = dict(of_ports[card.port_id])
 
@@ -112,7 +112,7 @@ def unpacked(files: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
         data = zlib.decompressobj().decompress(base64.b64decode(packed), room + 1)
         room -= len(data)
         if room < 0:
-            raise HypervisorError('The virtual machine has too much beside its disks.')
+            raise HypervisorError('The state of the virtual machine, without its disks, is too large.')
         yield name, data
 
 

@@ -38,7 +38,7 @@ def new(server: Server, default: str) -> QemuGuest:
     # Versioned names stand for the machine of the installed QEMU.
     board = next((name for name in MACHINES if wanted == name or wanted.startswith((f'pc-{name}-', f'{name}-'))), None)
     if board is None:
-        raise Unfit(f'There is no machine {wanted} here: there are {" and ".join(MACHINES)}.')
+        raise Unfit(f'Machine type {wanted} is not supported here; supported are {" and ".join(MACHINES)}.')
     return QemuGuest(server.uuid, server.flavor['vcpus'], server.flavor['memory_mb'], board)
 
 
@@ -55,7 +55,7 @@ def make(
         guest.ramdisk = str(work.named_image(ramdisk_id).path) if ramdisk_id else None
         guest.command_line = str(server.image_properties.get('os_command_line') or 'console=ttyS0 root=/dev/vda')
         if not guest.command_line.isprintable():
-            raise Unfit('There are characters in os_command_line that no kernel can be told.')
+            raise Unfit('os_command_line contains characters that cannot be passed to a kernel.')
     slots = Slots()
     guest.disks = [disk_of(work, device, slots.next(), left) for device in in_order(server, devices)]
     guest.cards = [card_of(server, entry, slots.next()) for entry in server.network_info]
@@ -124,7 +124,7 @@ def image_of(server: Server, device: BlockDevice | None) -> str:
 def card_of(server: Server, entry: Mapping[str, Any], slot: int) -> Card:
     wanted = str(server.image_properties.get('hw_vif_model') or 'virtio')
     if wanted not in CARDS:
-        raise Unfit(f'There is no network card {wanted} here: there are {", ".join(CARDS)}.')
+        raise Unfit(f'Network card {wanted} is not supported here; supported are {", ".join(CARDS)}.')
     port_id = entry.get('port_id') or entry['mac_address'].replace(':', '')
     return Card(port_id, entry['mac_address'], slot, dict(entry), CARDS[wanted])
 

@@ -91,7 +91,7 @@ def check_whole(monitor: Monitor, guest: QemuGuest) -> None:
     """HypervisorError if the guest has a device that a new QEMU resuming its memory would not have."""
     own = {machine.card_id(card) for card in guest.cards}
     if {name for name in devices(monitor) if name.startswith(machine.CARD)} - own:
-        raise HypervisorError('The guest has not let go of an interface. It can when it was restarted.')
+        raise HypervisorError('The guest has not released an interface. It can be detached after a restart.')
 
 
 def devices(monitor: Monitor) -> set[str]:

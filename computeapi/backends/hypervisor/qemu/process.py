@@ -91,7 +91,7 @@ class FolderProcess:
     def end(self) -> None:
         """End it, as if its power was cut; data that it has written to its disks are kept."""
         if not self.running.end():
-            raise HypervisorError(f'The virtual machine of {self.folder.server_id} could not be ended.')
+            raise HypervisorError(f'The virtual machine of {self.folder.server_id} could not be stopped.')
 
 
 class GuestProcess(FolderProcess):

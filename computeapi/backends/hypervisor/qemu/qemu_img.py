@@ -24,7 +24,7 @@ def run(command: str, *arguments: str) -> bytes:
     done = tried((), command, *arguments)
     if done.returncode:
         LOG.warning('qemu-img %s: %s', command, done.stderr.decode(errors='replace')[:2000])
-        raise HypervisorError('A disk could not be made or read.')
+        raise HypervisorError('A disk could not be created or read.')
     return done.stdout
 
 
@@ -38,7 +38,7 @@ def tried(runner: Sequence[str], command: str, *arguments: str) -> subprocess.Co
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         LOG.warning('qemu-img %s: %s', command, error)
-        raise HypervisorError('A disk could not be made or read.') from None
+        raise HypervisorError('A disk could not be created or read.') from None
 
 
 def complaint(runner: Sequence[str], command: str, *arguments: str) -> str:

@@ -73,9 +73,9 @@ def taken(work: GuestWork, disk: Disk, source: GuestFolder) -> Disk:
     name = Path(disk.file['filename']).name
     images = work.host.images.folder
     if disk.backing is not None and Path(disk.backing['file']['filename']).parent != images:
-        raise HypervisorError('A disk is laid over what is no image.')
+        raise HypervisorError('The backing file of a disk is not an image.')
     if not {disk.format, (disk.backing or {}).get('format', 'raw')} <= FORMATS:
-        raise HypervisorError('A disk is in a format that no disk here has.')
+        raise HypervisorError('A disk is in an unsupported format.')
     try:
         with contextlib.suppress(FileExistsError):
             os.link(source / name, work.folder / name, follow_symlinks=False)

@@ -22,7 +22,7 @@ def take(work: GuestWork, disk_format: str, task: int) -> Iterator[bytes]:
     if disk is None:
         raise HypervisorError('The server has no disk of its own.')
     if disk_format not in FORMATS:
-        raise HypervisorError(f'This host makes no images that are {disk_format}.')
+        raise HypervisorError(f'This host cannot create images in the format {disk_format}.')
     target = work.folder / f'{JOB}-{task}.{disk_format}'
     if not (target.exists() and task):
         copy(work, disk, target, disk_format)
@@ -43,7 +43,7 @@ def copy(work: GuestWork, disk: Disk, target: Path, disk_format: str) -> None:
         child.start(['qemu-img', 'convert', '-q', '-O', disk_format, disks.source(disk), str(child.part)])
     work.until(JOB, lambda: not child.is_under_way, COPY_SECONDS)
     if not child.is_done:
-        raise HypervisorError('The image of the disk could not be made.')
+        raise HypervisorError('The image of the disk could not be created.')
 
 
 def copy_running(work: GuestWork, monitor: Monitor, disk: Disk, child: Child, disk_format: str) -> None:
@@ -59,7 +59,7 @@ def copy_running(work: GuestWork, monitor: Monitor, disk: Disk, child: Child, di
     error = finish(work, monitor)
     if error:
         child.part.unlink(missing_ok=True)
-        raise HypervisorError('The image of the disk could not be made.')
+        raise HypervisorError('The image of the disk could not be created.')
     child.part.replace(child.target)
 
 

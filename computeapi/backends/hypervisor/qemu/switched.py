@@ -63,9 +63,11 @@ class Switched(Taps):
         try:
             found = self.service.binding(Context().elevated(), port_id, self.host)
         except Error as error:
-            raise HypervisorError(f'The network service does not say how port {port_id} is bound: {error}') from None
+            raise HypervisorError(
+                f'The network service did not return the binding of port {port_id}: {error}'
+            ) from None
         if found.vif_type != OVS:
-            raise HypervisorError(f'Port {port_id} is bound as {found.vif_type}, and guests here need ovs.')
+            raise HypervisorError(f'Port {port_id} is bound as {found.vif_type}, but this host requires ovs.')
         return found
 
     def tear_down(self, server_id: str, interface: Interface) -> None:

@@ -64,6 +64,6 @@ class HostCertificates:
         """The NBD target on another host, as described by its facts. Its certificate must contain the name of the host
         that the guest is to go to, wherever the facts point. HypervisorError if only one of the two hosts encrypts."""
         if bool(self.directory) != bool(facts.get('tls')):
-            raise HypervisorError(f'Host {host} and the one that the server is on do not both encrypt what moves.')
+            raise HypervisorError(f'Host {host} and the current host of the server do not both encrypt migrations.')
         found = {'driver': 'nbd', 'server': {'type': 'inet', 'host': facts['address'], 'port': str(facts['port'])}}
         return found | ({'tls-creds': self.name('client'), 'tls-hostname': host} if self.directory else {})

@@ -81,7 +81,7 @@ def disconnect(work: GuestWork, monitor: Monitor, guest: QemuGuest, disk: Disk) 
         try:
             work.until(f'detach {name}', lambda: name not in devices(monitor), work.host.options.detach_seconds)
         except TooSlow:
-            raise HypervisorError('The guest does not let go of the disk.') from None
+            raise HypervisorError('The guest does not release the disk.') from None
     work.until(f'close {name}', lambda: forget(monitor, disk), work.host.options.detach_seconds)
 
 
@@ -145,7 +145,7 @@ def swap(work: GuestWork, old: BlockDevice, new: BlockDevice) -> None:
     guest = work.folder.existing()
     disk = of(guest, old)
     if disk is None or new.volume_id is None:
-        raise HypervisorError(f'Volume {old.volume_id} is no disk of the virtual machine.')
+        raise HypervisorError(f'Volume {old.volume_id} is not a disk of the virtual machine.')
     if disk.volume_id != new.volume_id:
         node = f'volume-{new.volume_id[:18]}'
         taken = replace(disk, serial=new.volume_id, volume_id=new.volume_id, node_name=node)

@@ -25,7 +25,7 @@ COPY_SECONDS = 6 * 3600
 
 
 class TooSlow(HypervisorError):
-    text = 'The hypervisor did not come to the end of it in time.'
+    text = 'The operation did not finish in time.'
 
 
 @dataclass
@@ -57,7 +57,7 @@ class GuestWork:
     def monitor(self) -> Monitor:
         """HypervisorError if the guest does not run."""
         if not self.process.runs:
-            raise HypervisorError(f'The virtual machine of {self.server.uuid} does not run.')
+            raise HypervisorError(f'The virtual machine of {self.server.uuid} is not running.')
         return Monitor(self.folder / QMP)
 
     def image(self, image_id: str) -> BaseImage:

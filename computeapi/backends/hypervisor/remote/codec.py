@@ -62,7 +62,7 @@ def codec(kind: Any) -> Codec:
 
 def _unsaid() -> Any:
     """An Enum has no member that could stand for a missing value."""
-    raise ValueError('nothing is said where it must be one of several')
+    raise ValueError('a value is missing where it must be of one of several types')
 
 
 def _record(kind: Any) -> Codec:

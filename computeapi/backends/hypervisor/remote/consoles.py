@@ -20,18 +20,18 @@ SILENT_SECONDS, PROBE_SECONDS, PROBES = 60, 10, 6
 def connect(console: Console, protocol: str) -> socket.socket:
     """A connection to a console whose `internal_access_path` is the word; HypervisorError, NotSupported."""
     if protocol not in PROTOCOLS or not console.internal_access_path:
-        raise NotSupported(f'Consoles that speak {protocol} are behind no gate.')
+        raise NotSupported(f'There is no gate for {protocol} consoles.')
     try:
         connection = socket.create_connection((console.host, console.port), CONNECT_SECONDS)
     except OSError as error:
-        raise HypervisorError(f'Nobody answers at the console: {error.strerror or error}.') from error
+        raise HypervisorError(f'Nothing answers at the console: {error.strerror or error}.') from error
     try:
         connection.sendall(console.internal_access_path.encode() + END)
         answer = connection.recv(1)
         if answer == UNKNOWN:
-            raise NotSupported(f'The host cannot connect to consoles that speak {protocol}.')
+            raise NotSupported(f'The host does not support {protocol} consoles.')
         if answer != OPEN:
-            raise HypervisorError('The server does not run there any more.')
+            raise HypervisorError('The server is no longer running there.')
     except OSError as error:
         connection.close()
         raise HypervisorError(f'The console does not answer: {error.strerror or error}.') from error

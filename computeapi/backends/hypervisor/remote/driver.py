@@ -78,7 +78,7 @@ class Silences:
             if until is None:
                 return
             if self.clock() < until:
-                raise Unanswered(f'{host} did not answer lately')
+                raise Unanswered(f'{host} did not respond recently')
             self.until[host] = self.clock() + SILENCE_SECONDS
 
     def begin(self, host: str) -> None:
@@ -167,7 +167,7 @@ class RemoteHypervisor:
         return None if server.host is None else self._ask(server.host, 'power_state', server)
 
     def switch_host(self, host: str, on: bool) -> None:
-        raise NotSupported('Nobody can switch a host on or off from itself.')
+        raise NotSupported('A host cannot be switched on or off from itself.')
 
     def connect(self, server: Server, protocol: str, console: Console) -> socket.socket:
         return consoles.connect(console, protocol)
@@ -203,7 +203,7 @@ class RemoteHypervisor:
             given = signature(name).bound.bind(None, server, *arguments, **facts).arguments
             host = given['host'] if name in AT_THE_OTHER else server.host
             if host is None:
-                raise HypervisorError(f'Server {server.uuid} is on no host.')
+                raise HypervisorError(f'Server {server.uuid} is not on a host.')
             # While a server that is being deleted is on a host that is down, its other cleanup must wait for the host.
             if server.task_state == TaskState.DELETING and self._is_down(host):
                 raise HostAway(host=host)
@@ -238,7 +238,7 @@ class RemoteHypervisor:
                 if answer.kind is AnswerKind.NOT_YET and not self.claim.waits:
                     time.sleep(AGAIN_SECONDS)
                 elif answer.kind is AnswerKind.OUTDATED and not self.claim.token:
-                    raise HypervisorError(f'Host {host} says that another claim is newer than none.')
+                    raise HypervisorError(f'Host {host} reports a newer claim, although the call has none.')
                 elif answer.kind is not AnswerKind.UNDER_WAY:
                     return answer
                 answered, wait, why = True, AGAIN_SECONDS, 'it is still at it'
@@ -262,7 +262,7 @@ class RemoteHypervisor:
             raise
         except Unheard as error:
             LOG.error('The agent of host %s failed unexpectedly: %s', host, error)
-            return AgentAnswer(AnswerKind.FAILED, text=f'The agent of host {host} went wrong.')
+            return AgentAnswer(AnswerKind.FAILED, text=f'The agent of host {host} failed unexpectedly.')
         self.silences.end(host)
         return cast(AgentAnswer, understood(host, ANSWER, found))
 
@@ -273,7 +273,7 @@ def understood(host: str, words: Codec, found: Any) -> Any:
         return words.read(found)
     except UNREADABLE as error:
         LOG.error('The agent of host %s sent an invalid answer: %s', host, error)
-        raise HypervisorError(f'What host {host} answers makes no sense.') from None
+        raise HypervisorError(f'Host {host} sent an invalid response.') from None
 
 
 def result_of(answer: AgentAnswer) -> Any:

@@ -50,7 +50,7 @@ class Terminal:
         """Load the current state; HypervisorError if the server no longer runs here."""
         machine = self.machines.machine(self.server)
         if machine is None or machine.power_state not in (PowerState.RUNNING, PowerState.PAUSED):
-            raise HypervisorError(f'{self.server.name} does not run.')
+            raise HypervisorError(f'{self.server.name} is not running.')
         self.log, self.takes_keys = machine.console_log, machine.power_state == PowerState.RUNNING
 
     def type(self, character: str) -> None:

@@ -99,7 +99,7 @@ def require_unrestricted(token: Token) -> None:
     if token.application_credential_id is not None and not token.unrestricted:
         raise errors.Forbidden('A restricted application credential cannot manage application credentials and trusts.')
     if token.trust_id is not None:
-        raise errors.Forbidden('Who acts by a trust cannot manage application credentials and trusts.')
+        raise errors.Forbidden('A token of a trust cannot manage application credentials and trusts.')
 
 
 def _living(credential: ApplicationCredential, now: datetime) -> bool:
@@ -124,7 +124,9 @@ def _rule_ids(connection: sa.Connection, token: Token, wanted: Iterable[Mapping[
     if wanted is None:
         return token.access_rule_ids
     if token.access_rule_ids is not None:
-        raise errors.Forbidden('An application credential with access rules cannot make one with others.')
+        raise errors.Forbidden(
+            'An application credential with access rules cannot create one with different access rules.'
+        )
     return [_rule_id(connection, token.user_id, rule) for rule in wanted]
 
 

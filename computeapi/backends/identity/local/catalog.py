@@ -30,7 +30,9 @@ class RegionManager(PlainManager[Region]):
     def update(self, record_id: str, **changes: Any) -> Region:
         parent = changes.get('parent_region_id')
         if parent is not None and record_id in self._with_parents(parent):
-            raise errors.Invalid('Invalid input for field/attribute parent_region_id. It is below the region itself.')
+            raise errors.Invalid(
+                'Invalid input for field/attribute parent_region_id. It is a descendant of the region itself.'
+            )
         return super().update(record_id, **changes)
 
     def delete(self, record_id: str) -> None:

@@ -30,7 +30,7 @@ class TaggedManager(RecordManager[Place]):
             self.require_mutable(record_id, record.options.get('immutable', False))
             tags = sorted(change(record.tags))
             if len(tags) > MAX_TAGS:
-                raise errors.Invalid(f'{self.noun.capitalize()}s have no more than {MAX_TAGS} tags.')
+                raise errors.Invalid(f'A {self.noun} can have at most {MAX_TAGS} tags.')
             return self.change_record(connection, record, record_id, {'tags': tags})
 
 
@@ -104,14 +104,14 @@ class ProjectManager(TaggedManager[Project]):
         """The domain of a new project; Invalid if its parent is in another one, Forbidden if it would be too deep."""
         if parent_id is None or queries.DOMAINS.find(connection, id=parent_id):
             if domain_id and parent_id and domain_id != parent_id:
-                raise errors.Invalid('Invalid input for field/attribute parent_id. It is another domain.')
+                raise errors.Invalid('Invalid input for field/attribute parent_id. It is a different domain.')
             return domain_id or parent_id or DEFAULT_DOMAIN
         parent = self.records.find(connection, lock=True, id=parent_id)
         if parent is None or parent.domain_id != (domain_id or parent.domain_id):
             raise errors.Invalid('Invalid input for field/attribute parent_id. The domain has no such project.')
         require_enabled(parent, 'create')
         if len(queries.projects_above(connection, parent_id)) + 2 > DEEPEST:
-            raise errors.Forbidden(f'Projects are no more than {DEEPEST} below each other.')
+            raise errors.Forbidden(f'The project hierarchy cannot be deeper than {DEEPEST} levels.')
         return parent.domain_id
 
     @repeated

@@ -87,7 +87,7 @@ class RoleManager(RecordManager[Role]):
             if implied.name == 'admin':
                 raise errors.Forbidden('No role may imply the role admin.')
             if prior.domain_id == NO_DOMAIN != implied.domain_id:
-                raise errors.Forbidden("Only a domain's own role may imply the own role of a domain.")
+                raise errors.Forbidden('Only a domain-specific role may imply a domain-specific role.')
             values: dict[str, Any] = {'prior_role_id': prior_role_id, 'implied_role_id': implied_role_id}
             if not IMPLICATIONS.find(connection, **values):
                 IMPLICATIONS.insert(connection, **values)
@@ -109,7 +109,7 @@ class RoleManager(RecordManager[Role]):
         # Policies compare role names case-insensitively, so 'Admin' must not exist in addition to 'admin'.
         others = self.records.named(connection, domain_id=domain_id)
         if any(role.name.casefold() == name.casefold() and role.id != role_id for role in others):
-            raise errors.Conflict(f"A role named '{name}' exists already.")
+            raise errors.Conflict(f"A role named '{name}' already exists.")
 
 
 class GrantManager(Manager):
@@ -193,10 +193,10 @@ class GrantManager(Manager):
         if role is None or role.domain_id == NO_DOMAIN or target.kind == 'domain':
             return
         if target == SYSTEM:
-            raise errors.Invalid(f'Role {role_id} is a domain-specific role, which is not for the system.')
+            raise errors.Invalid(f'Role {role_id} is a domain-specific role, which cannot be assigned on the system.')
         project = queries.PROJECTS.find(connection, id=target.id)
         if project is not None and role.domain_id != project.domain_id:
-            raise errors.Forbidden(f'Role {role_id} belongs to another domain than the target.')
+            raise errors.Forbidden(f'Role {role_id} belongs to a different domain than the target.')
 
 
 def _grant(actor_id: str, target: Target, role_id: str, inherited: bool) -> dict[str, Any]:

@@ -90,7 +90,7 @@ class CredentialManager(Manager):
     @property
     def _fernet(self) -> Fernet:
         if self.key is None:
-            raise errors.NotSupported('Credentials need a key to be stored with: [identity]credential_key.')
+            raise errors.NotSupported('Storing credentials requires a key: set [identity]credential_key.')
         # Most processes have no such key, and need not load this.
         from cryptography.fernet import Fernet
 
@@ -105,7 +105,7 @@ class CredentialManager(Manager):
         try:
             blob = self._fernet.decrypt(row.encrypted_blob).decode()
         except InvalidToken:
-            raise errors.NotSupported(f'Credential {row.id} was stored with another key.') from None
+            raise errors.NotSupported(f'Credential {row.id} was encrypted with a different key.') from None
         return Credential(row.id, row.user_id, row.project_id, row.type, blob)
 
 

@@ -46,7 +46,7 @@ class TrustManager(RecordManager[Trust]):
         """
         require_unrestricted(token)
         if token.access_rule_ids is not None:
-            raise errors.Forbidden('An application credential with access rules cannot make a trust without them.')
+            raise errors.Forbidden('An application credential with access rules cannot create a trust without them.')
         if not roles:
             raise errors.Forbidden('At least one role should be specified.')
         now = self.clock()

@@ -133,7 +133,7 @@ def _check_range(network: IPNetwork, pool: Mapping[str, str]) -> tuple[IPAddress
     start = parse_address(pool['start'], 'allocation_pools')
     end = parse_address(pool['end'], 'allocation_pools')
     if not (is_host(network, start) and is_host(network, end) and int(start) <= int(end)):
-        raise invalid('allocation_pools', f'{start}-{end}', f'is no range within {network}')
+        raise invalid('allocation_pools', f'{start}-{end}', f'is not a range within {network}')
     return start, end
 
 

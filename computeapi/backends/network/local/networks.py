@@ -41,7 +41,9 @@ def update(work: Work, network_id: str, facts: Document) -> None:
     if _turned_off(network, facts, 'shared') and ports.network_has_foreign_ports(
         work, network_id, network['project_id']
     ):
-        raise errors.Conflict(f'Unable to reconfigure sharing settings for network {network_id}: others use it.')
+        raise errors.Conflict(
+            f'Unable to reconfigure sharing settings for network {network_id}: other projects use it.'
+        )
     if _turned_off(network, facts, 'router:external') and ports.network_has_ports(work, network_id):
         raise errors.Conflict(f'External network {network_id} cannot be updated to be made non-external: it is in use.')
     qos.check_policy(work, facts, network)
@@ -77,8 +79,8 @@ def _check_segment(work: Work, network: Document) -> None:
     if kind is None and (physical or number is not None):
         raise errors.Invalid('Invalid input for operation: network_type required.')
     if bool(physical) != (kind in PHYSICAL):
-        raise addresses.invalid('provider:physical_network', physical, f'does not go with a network of type {kind}')
+        raise addresses.invalid('provider:physical_network', physical, f'is not valid for a network of type {kind}')
     if number is not None and kind not in TAGGED:
-        raise addresses.invalid('provider:segmentation_id', number, f'does not go with a network of type {kind}')
+        raise addresses.invalid('provider:segmentation_id', number, f'is not valid for a network of type {kind}')
     if (physical or number is not None) and networks.segment_is_taken(work, str(kind), physical, number):
-        raise errors.Conflict('Unable to create the network: another one has this segment.')
+        raise errors.Conflict('Unable to create the network: its segment is in use.')

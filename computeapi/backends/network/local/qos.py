@@ -80,4 +80,4 @@ def _check_only(policy: Document, rule: Document) -> None:
     wanted = (rule['type'], rule.get('direction', ''))
     for other in policy['rules']:
         if (other['type'], other.get('direction', '')) == wanted and other['id'] != rule.get('id'):
-            raise errors.Conflict(f'QoS policy {policy["id"]} has such a rule already: {other["id"]}.')
+            raise errors.Conflict(f'QoS policy {policy["id"]} already has such a rule: {other["id"]}.')

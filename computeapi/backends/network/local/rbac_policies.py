@@ -53,4 +53,4 @@ def _check_unused(work: Work, policy: Document) -> None:
     if policy['object_type'] == 'network' and ports.network_has_foreign_ports(
         work, policy['object_id'], NETWORKS.get(work, policy['object_id'])['project_id']
     ):
-        raise errors.Conflict(f'RBAC policy on object {policy["object_id"]} cannot be removed: others use it.')
+        raise errors.Conflict(f'RBAC policy on object {policy["object_id"]} cannot be removed: other projects use it.')

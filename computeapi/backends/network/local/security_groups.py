@@ -149,7 +149,7 @@ def _check_ports(protocol: int | None, low: int | None, high: int | None) -> Non
     if protocol in BOTH_ICMP:
         _check_icmp(low, high)
     elif protocol not in protocols.WITH_PORTS:
-        raise addresses.invalid('port_range_min', low, f'makes no sense for protocol {protocol}')
+        raise addresses.invalid('port_range_min', low, f'is not valid for protocol {protocol}')
     elif 0 in (low, high):
         raise errors.Invalid('Invalid value for port 0')
     elif low is None or high is None or low > high:

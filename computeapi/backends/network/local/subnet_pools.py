@@ -140,7 +140,7 @@ def _checked(work: Work, pool: Document) -> Document:
     lengths = {name: given if (given := pool.get(name)) else default for name, default in lengths.items()}
     lengths['default_prefixlen'] = pool.get('default_prefixlen') or lengths['min_prefixlen']
     if not 1 <= lengths['min_prefixlen'] <= lengths['default_prefixlen'] <= lengths['max_prefixlen'] <= most:
-        raise errors.Invalid('The lengths of prefixes must be min <= default <= max.')
+        raise errors.Invalid('The prefix lengths must satisfy min <= default <= max.')
     if pool.get('address_scope_id'):
         _check_scope(work, pool, version, prefixes)
     return {**pool, **lengths, 'ip_version': version, 'prefixes': [str(prefix) for prefix in prefixes]}
@@ -156,7 +156,7 @@ def _check_scope(work: Work, pool: Document, version: int, prefixes: list[IPNetw
     scope = ADDRESS_SCOPES.get(work, pool['address_scope_id'])
     ADDRESS_SCOPES.lock(work.elevated(), scope['id'])
     if scope['ip_version'] != version:
-        raise errors.Invalid(f'Address scope {scope["id"]} is of another version than the pool.')
+        raise errors.Invalid(f'Address scope {scope["id"]} has another IP version than the pool.')
     for other in SUBNET_POOLS.find(work.elevated(), address_scope_id=scope['id']):
         if other['id'] != pool['id'] and _overlap([*prefixes, *_parsed(other['prefixes'])]):
             raise errors.Conflict(f'The prefixes overlap with those of pool {other["id"]} in the same address scope.')
@@ -165,7 +165,7 @@ def _check_scope(work: Work, pool: Document, version: int, prefixes: list[IPNetw
 def _parsed(texts: Iterable[str]) -> list[IPNetwork]:
     prefixes = [addresses.parse_cidr(text, 'prefixes') for text in texts]
     if not prefixes or len({prefix.version for prefix in prefixes}) > 1:
-        raise errors.Invalid('Invalid input for prefixes. Reason: it takes prefixes of one version.')
+        raise errors.Invalid('Invalid input for prefixes. Reason: all prefixes must have the same IP version.')
     return prefixes
 
 

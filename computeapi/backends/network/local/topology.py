@@ -38,7 +38,7 @@ def external_network(work: Work) -> Document:
     """The external network for auto-allocated networks: the default one, or else the first."""
     found = sorted(NETWORKS.find(work, external=True), key=lambda network: not network['is_default'])
     if not found:
-        raise errors.Invalid('Deployment error: there is no external network that an automatic network could lead to.')
+        raise errors.Invalid('Deployment error: there is no external network for an automatic topology.')
     return found[0]
 
 

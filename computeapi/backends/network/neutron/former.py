@@ -7,7 +7,7 @@ from computeapi.errors import NotSupported
 
 class NoFormerNetworks:
     def nothing(self, *args: object, **facts: object) -> NoReturn:
-        raise NotSupported('The network service of this cloud has no such thing.')
+        raise NotSupported('The network service of this cloud does not support this.')
 
     fixed_ip = reserve_fixed_ip = unreserve_fixed_ip = nothing
     pool_addresses = add_pool_addresses = remove_pool_addresses = nothing

@@ -16,6 +16,6 @@ class CinderVolumes(CinderVolumeLife, CinderUse, CinderSnapshotLife):
         if not conf.service_user.task_token_key:
             raise cfg.ConfigFileValueError(
                 'Cinder creates volumes for servers with the token of the caller: '
-                '[service_user]task_token_key must be set, with which it is encrypted until then'
+                '[service_user]task_token_key must be set to encrypt it until then'
             )
         super().__init__(conf)

@@ -32,7 +32,7 @@ class CinderUse(CinderBase):
         refusals = {**REFUSALS, 400: not_available}
         with self.asked(context, missing_volume(volume_id), refusals) as cinder:
             if not utils.supports_microversion(cinder, NEEDED):
-                raise NotSupported(f'Cinder does not know version {NEEDED} of its API, which attaching volumes needs.')
+                raise NotSupported(f'Attaching volumes requires version {NEEDED} of the API of Cinder.')
             asked = {'volume_id': volume_id, 'instance_id': server_id}
             held = [each.id for each in cinder.attachments(details=False, all_projects=True, **asked)]
             if others := [each for each in held if each != beside]:

@@ -58,7 +58,7 @@ class VolumeUse(VolumeStore):
         facts = {'status': 'attaching', **_place(connector)}
         with self._held(context, attachment_id) as (connection, volume, attachment):
             if attachment.status == 'attached':
-                raise errors.Invalid(f'Attachment {attachment_id} is in use already.')
+                raise errors.Invalid(f'Attachment {attachment_id} is already in use.')
             ATTACHMENTS.update(connection, attachment_id, facts)
             self._settle(connection, volume)
         return self.attachment(context, attachment_id)

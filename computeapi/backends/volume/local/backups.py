@@ -111,7 +111,7 @@ class VolumeBackups(KeptWithSize[Backup]):
         if snapshot_id is not None:
             snapshot = SNAPSHOTS.get(connection, context, snapshot_id)
             if snapshot['volume_id'] != volume.id or snapshot['status'] != 'available':
-                raise errors.Invalid(f'Invalid snapshot: {snapshot_id} is no available snapshot of the volume.')
+                raise errors.Invalid(f'Invalid snapshot: {snapshot_id} is not an available snapshot of the volume.')
             return snapshot['size'], snapshot['created_at']
         if volume.status not in (('available', 'in-use') if force else ('available',)):
             raise unfit(volume, 'backed up')

@@ -92,7 +92,7 @@ def project_of(context: Context) -> str:
     """The project that owns what the caller creates; raises Forbidden if the caller may not create anything."""
     check_writer(context)
     if context.project_id is None:
-        raise errors.Forbidden('This takes a token that is scoped to a project.')
+        raise errors.Forbidden('This requires a token that is scoped to a project.')
     return context.project_id
 
 

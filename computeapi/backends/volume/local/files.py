@@ -106,12 +106,14 @@ class VolumeFiles:
         if contents.image_id is not None:
             source, disk_format, length = self.image(context, contents.image_id)
             if length > size:
-                raise Unfillable(f'The disk of image {contents.image_id} has {length} bytes, and the volume {size}.')
+                raise Unfillable(
+                    f'The disk of image {contents.image_id} has {length} bytes, but the volume only {size}.'
+                )
             run('qemu-img', 'convert', '-q', '-f', disk_format, '-O', 'raw', str(source), str(part))
         elif opened is not None:
             run('cp', '--sparse=always', '--reflink=auto', f'/dev/fd/{opened}', str(part), kept=(opened,))
         else:
-            raise Unfillable(f'There are no data of {contents.source_id}.')
+            raise Unfillable(f'There is no data of {contents.source_id}.')
         with part.open('ab') as file:
             file.truncate(size)
 

@@ -123,7 +123,9 @@ class VolumeGroups(Kept[VolumeGroup]):
                 volume = Volume(**VOLUMES.get(connection, context, volume_id))
                 check_member(group, volume, ready=volume.status in ('available', 'in-use'))
             if strange := set(remove) - set(group.volumes):
-                raise errors.Invalid(f'Cannot remove volume {min(strange)} from group {group_id}: it is not in it.')
+                raise errors.Invalid(
+                    f'Cannot remove volume {min(strange)} from group {group_id}: it is not in the group.'
+                )
             volume_groups.set_members(connection, add, group_id)
             volume_groups.set_members(connection, remove, None)
 
@@ -151,6 +153,6 @@ def check_member(group: VolumeGroup, volume: Volume, *, ready: bool = True) -> N
     fits = volume.project_id == group.project_id and volume.volume_type_id in group.volume_types
     if volume.group_id is not None or not ready or not fits:
         raise errors.Invalid(
-            f'Cannot add volume {volume.id} to group {group.id}: it must be available or in use, in no group, and of '
-            'a type that the group has.'
+            f'Cannot add volume {volume.id} to group {group.id}: it must be available or in use, be in no '
+            'group, and have a volume type of the group.'
         )

@@ -111,7 +111,7 @@ class VolumeTypes:
         with self.store.write() as connection:
             kind = VolumeType(**TYPES.get(connection, Context(is_admin=True), type_id, lock=True))
             if volume_types.type_is_used(connection, kind.id):
-                raise errors.Invalid(f'Volume type {kind.id} is in use: its encryption cannot change.')
+                raise errors.Invalid(f'Volume type {kind.id} is in use: its encryption cannot be changed.')
             now, encryption = self.clock(), None
             if facts is not None:
                 known = kind.encryption or {**UNENCRYPTED, 'encryption_id': chance.new_id(), 'created_at': now}
@@ -129,14 +129,14 @@ class VolumeTypes:
         with self.store.write() as connection:
             kind = _private(connection, type_id, lock=True)
             if project_id in volume_types.type_projects(connection, kind.id):
-                raise errors.Conflict(f'Project {project_id} may use volume type {kind.id} already.')
+                raise errors.Conflict(f'Project {project_id} already has access to volume type {kind.id}.')
             volume_types.grant_type(connection, kind.id, project_id)
 
     def revoke(self, type_id: str, project_id: str) -> None:
         with self.store.write() as connection:
             kind = _private(connection, type_id, lock=True)
             if not volume_types.revoke_type(connection, kind.id, project_id):
-                raise errors.NotFound(f'Project {project_id} may not use volume type {kind.id} anyway.')
+                raise errors.NotFound(f'Project {project_id} has no access to volume type {kind.id}.')
 
 
 def _find(connection: sa.Connection, context: Context, name_or_id: str) -> VolumeType:
@@ -158,5 +158,5 @@ def keep_type(connection: sa.Connection, type_id: str) -> VolumeType:
 def _private(connection: sa.Connection, type_id: str, *, lock: bool = False) -> VolumeType:
     kind = VolumeType(**TYPES.get(connection, Context(is_admin=True), type_id, lock=lock))
     if kind.is_public:
-        raise errors.NotFound(f'Volume type {kind.id} is public: it has no list of projects.')
+        raise errors.NotFound(f'Volume type {kind.id} is public: it has no access list.')
     return kind

@@ -170,7 +170,7 @@ def checked(name: str, value: Any) -> Any:
     if name in NUMBERS:
         return whole(name, value)
     if not isinstance(value, str) or len(value) > LONGEST.get(name, 255):
-        raise bad(f'{name} is not a text, or too long.')
+        raise bad(f'{name} is not a string, or is too long.')
     return path_of(value) if name == 'device_name' else value
 
 
@@ -178,7 +178,7 @@ def whole(name: str, value: Any) -> int:
     try:
         number = int(value)
     except (TypeError, ValueError):
-        raise bad(f'{name} is not a whole number.') from None
+        raise bad(f'{name} is not an integer.') from None
     if abs(number) > MOST:
         raise bad(f'{name} is out of bounds.')
     return number

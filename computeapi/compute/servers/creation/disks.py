@@ -42,7 +42,7 @@ class RequestedDisks:
         named = [device.volume_id for device in devices if device.volume_id]
         ids = set(named)
         if len(ids) < len(named):
-            raise bad('a volume can be no more than one disk of a server.')
+            raise bad('a volume can be only one disk of a server.')
         found = self.volumes.get_many(context, ids) if ids else {}
         for missing in sorted(ids - found.keys()):
             raise VolumeNotFound(id=missing)

@@ -146,7 +146,7 @@ def check_bandwidth(network: Network) -> None:
     if network.resource_request:
         raise Invalid(
             f'Creating servers on networks with a QoS minimum bandwidth policy, like {network.id}, is not supported. '
-            f'Make the port before.'
+            f'Create the port first.'
         )
 
 

@@ -35,7 +35,7 @@ class DhcpServer:
 
     def end(self) -> None:
         if not self.running.end():
-            raise HypervisorError(f'The DHCP server of {self.bridge} could not be ended.')
+            raise HypervisorError(f'The DHCP server of {self.bridge} could not be stopped.')
         self.digest.unlink(missing_ok=True)
 
 

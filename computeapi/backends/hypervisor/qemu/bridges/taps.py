@@ -48,5 +48,5 @@ def tap_of(port_id: str) -> str:
 def port_of(interface: Interface) -> str:
     port_id = str(interface.get('port_id'))
     if not PORT_ID.fullmatch(port_id):
-        raise HypervisorError(f'{port_id} is no port.')
+        raise HypervisorError(f'{port_id} is not a port.')
     return port_id

@@ -127,11 +127,11 @@ def understood() -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError, KeyError) as error:
-        raise HypervisorError(f'What the network service says cannot be wired: {error}') from None
+        raise HypervisorError(f'The network service returned wiring that is not valid: {error}') from None
     except HypervisorError:
         raise
     except Error as error:
-        raise HypervisorError(f'The network service does not say how ports are wired: {error}') from None
+        raise HypervisorError(f'The network service did not return the wiring of the ports: {error}') from None
 
 
 # ------------------------------------------------------------------ networks
@@ -224,7 +224,7 @@ def _wire(port: Document, rules: Mapping[str, Sequence[WireRule]], floating: Ite
 
 def _mac(written: str) -> str:
     if not MAC.fullmatch(written.lower()):
-        raise ValueError(f'{written!r} is no MAC address')
+        raise ValueError(f'{written!r} is not a MAC address')
     return written.lower()
 
 
@@ -266,5 +266,5 @@ def _rules_of(group: Document, inside: Mapping[str, set[IPv4Network]]) -> Iterab
 def _protocol(written: str) -> int:
     number = NUMBERS[written] if written in NUMBERS else int(written)
     if not 0 < number < 256:
-        raise ValueError(f'{written!r} is no protocol')
+        raise ValueError(f'{written!r} is not a protocol')
     return number
