@@ -103,7 +103,7 @@ def test_others_are_told_to_come_again(ask, told):
         finally:
             told.may_end.set()
     assert second.status_int == 409 and second.headers['Retry-After'] == '1'
-    assert 'under way' in second.json['conflictingRequest']['message']
+    assert 'in progress' in second.json['conflictingRequest']['message']
     assert first.result().status_int == 202 and ask().body == b'done' and told.count == 1
 
 

@@ -154,7 +154,7 @@ def test_a_key_is_for_one_request(send, api, other):
     """A caller with fewer rights than before does not get the earlier response."""
     assert send().status == 202
     answer = send(**other)
-    assert answer.status == 422 and 'another request' in answer.json['computeFault']['message']
+    assert answer.status == 422 and 'a different request' in answer.json['computeFault']['message']
     assert 'adminPass' not in answer.text and names(api) == ['server']
 
 
