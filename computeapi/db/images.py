@@ -10,7 +10,7 @@ from computeapi.context import Context
 from computeapi.db import listing, pairs
 from computeapi.db.facts import Facts, FactTable, caller
 from computeapi.db.listing import Clause
-from computeapi.db.tables.image import image_members, image_properties, image_tags, images
+from computeapi.db.tables.image import deleted_images, image_members, image_properties, image_tags, images
 
 
 def _owned(context: Context) -> Clause:
@@ -92,6 +92,16 @@ def count_of(connection: sa.Connection, project_id: str | None) -> int:
 
 def all_ids(connection: sa.Connection) -> set[str]:
     return set(connection.scalars(sa.select(images.c.id)))
+
+
+def retire_id(connection: sa.Connection, image_id: str) -> None:
+    """Record that the image with this ID was deleted."""
+    connection.execute(sa.insert(deleted_images).values(id=image_id))
+
+
+def is_retired(connection: sa.Connection, image_id: str) -> bool:
+    """Whether there was an image with this ID, which was deleted."""
+    return connection.execute(sa.select(deleted_images).filter_by(id=image_id)).first() is not None
 
 
 def members(connection: sa.Connection, image_id: str) -> list[Facts]:

@@ -416,6 +416,22 @@ def test_a_name_is_no_id(ask, create):
     assert names(ask('GET /v2/images?name=one')) == ['one']
 
 
+def test_nobody_gets_the_id_of_a_deleted_image(ask, create):
+    image = create()['id']
+    ask(f'DELETE /v2/images/{image}', expect=204)
+    ask('POST /v2/images', {'id': image}, by='bob', expect=409)
+    ask(f'GET /v2/images/{image}', by='admin', expect=404)
+
+
+def test_the_image_that_comes_with_the_service_is_deleted_for_good(store, tmp_path):
+    images = LocalImages(store, tmp_path / 'images')
+    images.populate('admin')
+    (image,) = images.list(CALLERS['admin'])
+    images.delete(CALLERS['admin'], image.id)
+    images.populate('admin')
+    assert images.list(CALLERS['admin']) == []
+
+
 def test_sharing(ask, create):
     image = create()['id']
     path = f'/v2/images/{image}/members'

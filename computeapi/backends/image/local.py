@@ -59,12 +59,12 @@ class LocalImages:
         self.members = ImageMembers(store, clock)
 
     def populate(self, project_id: str | None) -> None:
-        """Create one small public image in the project if it does not exist yet."""
+        """Create one small public image in the project, unless it exists or was deleted."""
         context = Context(project_id=project_id, is_admin=True)
         # Another process may be doing the same, and an earlier one may have stopped halfway.
         with contextlib.suppress(errors.Conflict):
             self.create(context, blank.NAME, image_id=blank.IMAGE_ID, **blank.FACTS)
-        with contextlib.suppress(errors.Conflict):
+        with contextlib.suppress(errors.Conflict, errors.ImageNotFound):
             self.upload(context, blank.IMAGE_ID, [blank.disk()])
 
     def address(self, context: Context) -> str | None:
@@ -117,9 +117,13 @@ class LocalImages:
             'updated_at': now,
             **_checked(context, facts),
         }
-        with conflicts(f'Image ID {new["id"]} already exists!'), self.store.write() as connection:
+        taken = f'Image ID {new["id"]} already exists!'
+        with conflicts(taken), self.store.write() as connection:
             self._reserve(connection, new['owner'])
             IMAGES.insert(connection, new)
+            # After the insertion, which waits for a concurrent deletion.
+            if image_id is not None and images.is_retired(connection, new['id']):
+                raise errors.Conflict(taken)
         return Image(**new)
 
     def _reserve(self, connection: sa.Connection, project_id: str | None) -> None:
@@ -148,6 +152,7 @@ class LocalImages:
             if self._own(connection, context, image_id).protected:
                 raise errors.Forbidden(f'Image {image_id} is protected and cannot be deleted.')
             IMAGES.delete(connection, IMAGES.among([image_id]))
+            images.retire_id(connection, image_id)
         self.files.delete(image_id)
 
     def recover(self) -> None:

@@ -49,3 +49,10 @@ image_members = sa.Table(
     sa.Column('created_at', Timestamp(), nullable=False),
     sa.Column('updated_at', Timestamp(), nullable=False),
 )
+
+# Clients may choose the IDs of images: that of a deleted image stays taken, so that nobody can replace the image.
+deleted_images = sa.Table(
+    'deleted_images',
+    metadata,
+    sa.Column('id', Id(), primary_key=True),
+)
