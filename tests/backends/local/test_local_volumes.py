@@ -506,3 +506,23 @@ def test_a_list_by_much_metadata_is_planned_at_once(volumes):
     volumes.create(ALICE, 1, metadata={**metadata, 'name9': 'other'})
     assert [each.id for each in volumes.list(ALICE, filters={'metadata': metadata})] == [volume.id]
     assert volumes.list(ALICE, filters={'metadata': {**metadata, **{f'no{number}': '' for number in range(130)}}}) == []
+
+
+class Ended:
+    """Exports that only record which of them were ended."""
+
+    def __init__(self):
+        self.ids = []
+
+    def end(self, attachment_id):
+        self.ids.append(attachment_id)
+
+
+def test_the_exports_of_a_volume_end_with_it(store, images):
+    exports = Ended()
+    volumes = LocalVolumes(store, images, types={'fake': {}}, exports=exports)
+    volumes.populate()
+    volume = volumes.create(ALICE, 1)
+    attachment = volumes.reserve(ALICE, volume.id, SERVER, connector={'host': 'far'})
+    volumes.delete(ADMIN, volume.id, force=True)
+    assert exports.ids == [attachment]

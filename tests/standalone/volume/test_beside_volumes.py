@@ -147,6 +147,18 @@ def test_a_volume_that_was_made_available_again_is_no_longer_offered(ask, create
     assert status(volume) == 'error'
 
 
+def test_backups_that_a_former_owner_kept_are_no_parents(ask, create, back_up):
+    volume = create()
+    first = back_up(volume)
+    transfer = offer(ask, volume)
+    accept = {'accept': {'auth_key': transfer['auth_key']}}
+    ask(f'POST /v3/os-volume-transfer/{transfer["id"]}/accept', accept, by='bob', expect=202)
+    for name in ('bob', 'admin'):
+        incremental = {'backup': {'volume_id': volume['id'], 'incremental': True}}
+        ask('POST /v3/backups', incremental, by=name, expect=400)
+    ask(f'DELETE /v3/backups/{first}', expect=202)
+
+
 def test_who_accepts_needs_the_quota(ask, create):
     transfer = offer(ask, create())
     ask('PUT /v3/os-quota-sets/bananas', {'quota_set': {'volumes': 0}}, by='admin')

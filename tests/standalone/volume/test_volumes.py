@@ -420,6 +420,7 @@ def test_attachments(ask, create, status):
             assert len(ask(f'GET {where}?{query}').json['attachments']) == count
     ask(f'GET {path}', by='bob', expect=404)
     assert ask('GET /v3/attachments', by='bob').json['attachments'] == []
+    ask(f'GET /v3/attachments?marker={attachment["id"]}', by='bob', expect=404)
     assert ask('POST /v3/attachments', asked).json['attachment']['id'] == attachment['id']
     assert ask(f'DELETE {path}', by='admin').json == {'attachments': []}
     assert status(volume) == 'available'

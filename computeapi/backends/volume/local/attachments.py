@@ -124,7 +124,7 @@ class VolumeUse(VolumeStore):
         where = [*VOLUMES.listed(context, None, all_projects), *ATTACHMENTS.matches(filters or {})]
         page = bounded(limit, marker)
         with self.store.read() as connection:
-            found = ATTACHMENTS.page(connection, context.elevated(), *where, sort=NEWEST_FIRST, page=page)
+            found = ATTACHMENTS.page(connection, context, *where, sort=NEWEST_FIRST, page=page)
         return [_attachment(facts) for facts in found]
 
     def attach(

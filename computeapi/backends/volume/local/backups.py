@@ -84,7 +84,7 @@ class VolumeBackups(KeptWithSize[Backup]):
                 user_id=context.user_id,
                 volume_id=volume_id,
                 snapshot_id=snapshot_id,
-                parent_id=self._newest(connection, context, volume_id) if incremental else None,
+                parent_id=self._newest(connection, volume) if incremental else None,
                 name=name,
                 description=description,
                 status=self.filler.status(contents),
@@ -117,11 +117,11 @@ class VolumeBackups(KeptWithSize[Backup]):
             raise unfit(volume, 'backed up')
         return volume.size, None
 
-    def _newest(self, connection: sa.Connection, context: Context, volume_id: str) -> str:
+    def _newest(self, connection: sa.Connection, volume: Volume) -> str:
         """The newest available backup, as the parent of the next one; locked, so that nobody deletes it before that
-        exists."""
-        where = BACKUPS.visible(context), *BACKUPS.matches({'volume_id': volume_id, 'status': 'available'})
-        while found := BACKUPS.select(connection, *where):
+        exists. Backups that a former owner of the volume kept do not count."""
+        where = {'volume_id': volume.id, 'project_id': volume.project_id, 'status': 'available'}
+        while found := BACKUPS.select(connection, *BACKUPS.matches(where)):
             newest: str = max(found, key=lambda facts: (facts['data_timestamp'], facts['created_at']))['id']
             BACKUPS.lock(connection, newest)
             # It may have been deleted just before the lock was taken.

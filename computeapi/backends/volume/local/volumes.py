@@ -117,9 +117,9 @@ class VolumeLife(VolumeMaking):
     def delete(self, context: Context, volume_id: str, *, force: bool = False, cascade: bool = False) -> None:
         """force: ignore the status.  cascade: delete the snapshots, too."""
         with self._locked(context, volume_id) as (connection, volume):
-            held = volumes.attachment_statuses(connection, volume_id)
+            held = ATTACHMENTS.select(connection, volumes.attachments_of(volume_id))
             busy = held or volume.group_id or volume.status not in DELETABLE
-            if 'attached' in held or not force and busy:
+            if any(each['status'] == 'attached' for each in held) or not force and busy:
                 raise errors.Invalid(UNDELETABLE)
             snapshots = SNAPSHOTS.select(connection, volumes.snapshots_of(volume_id))
             # A project that transferred the volume may have kept them.
@@ -129,6 +129,7 @@ class VolumeLife(VolumeMaking):
             # single snapshot locks its row first.
             SNAPSHOTS.delete(connection, SNAPSHOTS.among(facts['id'] for facts in snapshots))
             VOLUMES.delete(connection, VOLUMES.among([volume_id]))
+        self.unexport(each['id'] for each in held)
         self.filler.delete([volume_id, *(facts['id'] for facts in snapshots)])
 
     def availability_zones(self, context: Context) -> builtins.list[str]:
