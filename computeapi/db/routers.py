@@ -143,7 +143,7 @@ def dissociate_ports(work: Work, port_ids: Iterable[str], address: str | None = 
         work.connection.execute(leading.values(**NOWHERE, updated_at=work.clock()))
 
 
-def floating_ip_leads_to(work: Work, port_id: str, fixed_address: str, *, but: str) -> bool:
+def floating_ip_leads_to(work: Work, port_id: str, fixed_address: str, *, but: str = '') -> bool:
     """Whether a floating IP other than `but` leads to this fixed address."""
     there = sa.exists().where(
         floating_ips.c.port_id == port_id,

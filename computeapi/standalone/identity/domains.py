@@ -3,9 +3,10 @@
 from typing import Any
 
 from computeapi.db.identity import Domain
-from computeapi.standalone.access import CALLER, SYSTEM_READER, require
+from computeapi.standalone.access import ADMIN, CALLER, SYSTEM_READER, require
 from computeapi.standalone.identity.base import BOOLEAN, OPTIONS, TEXT, KeystoneCollection, Noun, shown
 from computeapi.standalone.identity.projects import TAGS
+from computeapi.standalone.schema import having
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
@@ -16,12 +17,20 @@ PROPERTIES = {
     'tags': TAGS,
     'options': OPTIONS,
 }
+# A domain that is also known to another Keystone, which federates with this one, has the same ID there.
+CREATE = having({'domain': having({'explicit_domain_id': {'type': 'string', 'pattern': '^[0-9a-f]{32}$'}})}, 'domain')
 
 
 class KeystoneDomains(KeystoneCollection):
     path = '/domains'
     kind = 'domains'
     noun = Noun('domain', PROPERTIES, ('name',), ('name', 'enabled'))
+
+    @operation('POST', policy=ADMIN, body=CREATE, status=201)
+    def create(self, req: Request, body: Any) -> dict[str, Any]:
+        values = self.noun.new(body)
+        chosen = values.get('extra', {}).pop('explicit_domain_id', None)
+        return self.single(req, self.manager.create(**values, **({'id': chosen} if chosen else {})))
 
     @operation('GET', '/{record_id}', policy=CALLER)
     def show(self, req: Request, record_id: str) -> dict[str, Any]:

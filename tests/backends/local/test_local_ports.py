@@ -13,7 +13,7 @@ from computeapi.backends.network.local import ports as rules
 from computeapi.backends.network.local import subnets as rules_of_subnets
 from computeapi.backends.network.local.resources import KINDS
 from computeapi.db import networks as rows
-from computeapi.db import routers
+from computeapi.db import ports, routers
 from computeapi.db.network_collection import Collection
 from computeapi.db.ports import ROUTER_INTERFACE
 from computeapi.db.routers import FLOATING_IPS
@@ -265,12 +265,14 @@ def _move_interface(resources, interface):
 
 
 @pytest.mark.several_writers
-@pytest.mark.parametrize(('name', 'leave'), [('remove', _remove_interface), ('remove_address', _move_interface)])
+@pytest.mark.parametrize(
+    ('module', 'name', 'leave'), [(rules, 'remove', _remove_interface), (ports, 'remove_fixed_ip', _move_interface)]
+)
 def test_no_floating_ip_leads_through_an_interface_that_goes_meanwhile(
-    service, networks, private, monkeypatch, name, leave
+    service, networks, private, monkeypatch, module, name, leave
 ):
     port, floating_ip = networks.create_port(ALICE, private, server_id='s'), networks.create_floating_ip(ALICE)
-    resources, remove = service.own.resources, getattr(rules, name)
+    resources, remove = service.own.resources, getattr(module, name)
     [interface] = resources.find(ADMIN, 'ports', {'network_id': [private], 'device_owner': [ROUTER_INTERFACE]})
 
     def associate():
@@ -284,7 +286,7 @@ def test_no_floating_ip_leads_through_an_interface_that_goes_meanwhile(
         coming.join(0.5)
         return remove(*facts)
 
-    monkeypatch.setattr(rules, name, later)
+    monkeypatch.setattr(module, name, later)
     leave(resources, interface)
     coming.join()
     assert networks.floating_ip(ALICE, floating_ip.id).port_id is None

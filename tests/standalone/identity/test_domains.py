@@ -24,6 +24,15 @@ def test_the_life_of_a_domain(ask, admin, domain):
     ask('DELETE /v3/domains/default', by=admin, expect=403)
 
 
+def test_the_id_of_a_domain_can_be_given(ask, admin, make):
+    chosen = 'd0' * 16
+    domain = make('domains', name='orchard', explicit_domain_id=chosen)
+    assert (domain['id'], 'explicit_domain_id' in domain) == (chosen, False)
+    for given, expected in ((chosen, 409), ('default', 400)):
+        body = {'domain': {'name': 'other', 'explicit_domain_id': given}}
+        ask('POST /v3/domains', body, by=admin, expect=expected)
+
+
 @pytest.mark.parametrize(
     ('query', 'found'),
     [

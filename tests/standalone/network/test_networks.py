@@ -635,6 +635,16 @@ def test_a_gateway_has_other_addresses_while_floating_ips_lead_through_it(ask, c
     ask(f'PUT /routers/{router["id"]}', {'router': {'external_gateway_info': {}}}, by='admin', expect=409)
 
 
+def test_a_port_keeps_the_address_that_a_floating_ip_leads_to(ask, create, router, net, plug, public):
+    plug(router, subnet_id=net[1]['id'])
+    port = create('ports', network_id=net[0]['id'])
+    floating = create('floatingips', floating_network_id=public, port_id=port['id'])
+    path, other = f'/ports/{port["id"]}', {'ip_address': '192.0.2.77'}
+    assert 'floating' in fault(ask(f'PUT {path}', {'port': {'fixed_ips': [other]}}, expect=400))[1]
+    ask(f'PUT {path}', {'port': {'fixed_ips': [*port['fixed_ips'], other]}}, expect=200)
+    assert ask(f'GET /floatingips/{floating["id"]}').json['floatingip']['port_id'] == port['id']
+
+
 def test_a_gateway_is_on_an_external_network(ask, net):
     body = {'router': {'external_gateway_info': {'network_id': net[0]['id']}}}
     assert 'external' in fault(ask('POST /routers', body, expect=400))[1]
@@ -697,6 +707,24 @@ def test_subnets_of_a_router_do_not_overlap(create, router, net, plug):
     plug(router, subnet_id=net[1]['id'])
     other = create('subnets', network_id=create('networks')['id'], cidr='192.0.2.0/25')
     plug(router, subnet_id=other['id'], expect=400)
+
+
+def test_an_interface_of_a_router_does_not_move_to_a_subnet_that_overlaps(ask, create, router, net, plug):
+    plug(router, subnet_id=net[1]['id'])
+    network = create('networks')['id']
+    apart, other, same = (
+        create('subnets', network_id=network, cidr=cidr)['id']
+        for cidr in ('198.51.100.0/25', '198.51.100.128/25', '192.0.2.0/25')
+    )
+    path = f'/ports/{plug(router, subnet_id=apart)["port_id"]}'
+
+    def move(expect, *subnets):
+        body = {'port': {'fixed_ips': [{'subnet_id': subnet_id} for subnet_id in subnets]}}
+        return ask(f'PUT {path}', body, expect=expect)
+
+    assert 'overlaps' in fault(move(400, apart, same))[1]
+    move(200, apart, other)
+    move(200, other)
 
 
 def test_a_router_joins_what_its_project_owns(ask, router, plug):

@@ -191,8 +191,9 @@ def _groups(work: Work, port: Document) -> Sequence[str]:
 
 
 def set_fixed_ips(work: Work, port: Document, wanted: Iterable[Mapping[str, Any]]) -> None:
-    """Sets the addresses of the port; addresses that it keeps are not touched. Raises Conflict if a router would leave
-    a subnet where something needs it."""
+    """Sets the addresses of the port; addresses that it keeps are not touched. Raises Invalid if a floating IP leads to
+    another one or if subnets of a router would overlap, and Conflict if a router would leave a subnet where something
+    needs it."""
     needed = _needed(work, port) if port['device_owner'] == ROUTER_INTERFACE else {}
     leaving, new = list(port['fixed_ips']), []
     for want in wanted:
@@ -202,11 +203,31 @@ def set_fixed_ips(work: Work, port: Document, wanted: Iterable[Mapping[str, Any]
         else:
             new.append(want)
     for held in leaving:
-        remove_address(work, port, held['ip_address'])
+        if routers.floating_ip_leads_to(work, port['id'], held['ip_address']):
+            raise errors.Invalid(f'Address {held["ip_address"]} of port {port["id"]} is associated with a floating IP.')
+        ports.remove_fixed_ip(work, port['id'], held['ip_address'])
     addresses.allocate(work, port, new)
-    if needed:
+    if port['device_owner'] == ROUTER_INTERFACE:
         kept = {held['subnet_id'] for held in PORTS.get(work, port['id'])['fixed_ips']}
         _check_left(port, {subnet_id: users for subnet_id, users in needed.items() if subnet_id not in kept})
+        joined = kept - {held['subnet_id'] for held in port['fixed_ips']}
+        check_overlap(work, port['device_id'], SUBNETS.find(work.elevated(), id=joined), besides=port['id'])
+
+
+def check_overlap(work: Work, router_id: str, subnets: list[Document], besides: str | None = None) -> None:
+    """Raises Invalid if one of the subnets overlaps with a subnet of the router's interfaces, or of the interfaces
+    besides that port."""
+    interfaces = [port for port in ports.ports_of_routers(work, [router_id], ROUTER_INTERFACE) if port['id'] != besides]
+    connected = {held['subnet_id'] for port in interfaces for held in port['fixed_ips']}
+    for other in SUBNETS.find(work.elevated(), id=connected):
+        for subnet in subnets:
+            if subnet['id'] == other['id']:
+                raise errors.Invalid(f'Router already has a port on subnet {subnet["id"]}')
+            if ipaddress.ip_network(subnet['cidr']).overlaps(ipaddress.ip_network(other['cidr'])):
+                raise errors.Invalid(
+                    f'Cidr {subnet["cidr"]} of subnet {subnet["id"]} overlaps with cidr {other["cidr"]} of subnet '
+                    f'{other["id"]}'
+                )
 
 
 def check_unneeded(work: Work, interface: Document) -> None:

@@ -98,7 +98,7 @@ def _add_port(work: Work, router: Document, subnet: Document) -> str:
         )
     if subnet['gateway_ip'] is None:
         raise errors.Invalid('Subnet for router interface must have a gateway IP')
-    _check_overlap(work, router, [subnet])
+    ports.check_overlap(work, router['id'], [subnet])
     facts = {
         'project_id': router['project_id'],
         'network_id': subnet['network_id'],
@@ -115,24 +115,10 @@ def _take_port(work: Work, router: Document, port_id: str) -> str:
     if not port['fixed_ips']:
         raise errors.Invalid('Router port must have at least one fixed IP')
     held = {address['subnet_id'] for address in port['fixed_ips']}
-    _check_overlap(work, router, SUBNETS.find(work.elevated(), id=held))
+    ports.check_overlap(work, router['id'], SUBNETS.find(work.elevated(), id=held))
     if port['device_id'] or not take_port(work, port_id, router['id'], {'device_owner': ROUTER_INTERFACE}):
         raise errors.PortInUse(id=port_id)
     return port_id
-
-
-def _check_overlap(work: Work, router: Document, subnets: list[Document]) -> None:
-    interfaces = ports_of_routers(work, [router['id']], ROUTER_INTERFACE)
-    connected = {held['subnet_id'] for port in interfaces for held in port['fixed_ips']}
-    for other in SUBNETS.find(work.elevated(), id=connected):
-        for subnet in subnets:
-            if subnet['id'] == other['id']:
-                raise errors.Invalid(f'Router already has a port on subnet {subnet["id"]}')
-            if ipaddress.ip_network(subnet['cidr']).overlaps(ipaddress.ip_network(other['cidr'])):
-                raise errors.Invalid(
-                    f'Cidr {subnet["cidr"]} of subnet {subnet["id"]} overlaps with cidr {other["cidr"]} of subnet '
-                    f'{other["id"]}'
-                )
 
 
 def _find_interface(work: Work, router_id: str, facts: Document) -> Document:
