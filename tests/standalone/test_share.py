@@ -13,6 +13,7 @@ from tests.backends.test_volume import together
 CALLERS = {
     'admin': Context(user_id='root', project_id='admin', is_admin=True, roles=frozenset({'admin'})),
     'alice': Context(user_id='alice', project_id='apples', roles=frozenset({'member'})),
+    'ann': Context(user_id='ann', project_id='apples', roles=frozenset({'member'})),
     'bob': Context(user_id='bob', project_id='bananas', roles=frozenset({'member'})),
     'reader': Context(user_id='ron', project_id='apples', roles=frozenset({'reader'})),
 }
@@ -191,13 +192,76 @@ def test_access_is_granted_and_denied(ask, create, allow):
     ask(f'GET /v2/share-access-rules/{rule["id"]}', expect=404)
 
 
-def test_what_is_locked_stays(ask, create, allow):
+@pytest.mark.parametrize('unlocking', ['alice', 'admin'])
+def test_what_is_locked_stays_unless_its_locker_or_an_administrator_insists(ask, create, allow, unlocking):
     share_id = create()['id']
-    deny = {'deny_access': {'access_id': allow(share_id, lock_deletion=True)['id'], 'unrestrict': True}}
+    deny = {'deny_access': {'access_id': allow(share_id, lock_deletion=True)['id']}}
     ask(f'POST /v2/shares/{share_id}/action', deny, expect=403)
     ask(f'DELETE /v2/shares/{share_id}', expect=403)
-    ask(f'POST /v2/shares/{share_id}/action', deny, by='admin', expect=202)
+    deny['deny_access']['unrestrict'] = True
+    ask(f'POST /v2/shares/{share_id}/action', deny, by='ann', expect=403)
+    ask(f'POST /v2/shares/{share_id}/action', deny, by=unlocking, expect=202)
     ask(f'DELETE /v2/shares/{share_id}', expect=202)
+
+
+def seen(ask, rule, share_id, by):
+    """What the caller sees of the rule: alone, in the list, and in the former list."""
+    alone = ask(f'GET /v2/share-access-rules/{rule}', by=by).json['access']
+    [listed] = ask(f'GET /v2/share-access-rules?share_id={share_id}', by=by).json['access_list']
+    former = {'access_list': None}
+    [old] = ask(f'POST /v2/shares/{share_id}/action', former, by=by, version='2.7').json['access_list']
+    return {(each['access_to'], each['access_key']) for each in (alone, listed, old)}
+
+
+def test_a_hidden_name_is_seen_by_who_hid_it_and_by_administrators(ask, create, allow):
+    share_id = create()['id']
+    rule = allow(share_id, lock_visibility=True, lock_reason='my laptop')
+    assert rule['access_to'] == '10.0.0.1'
+    for name in ('alice', 'admin'):
+        assert seen(ask, rule['id'], share_id, name) == {('10.0.0.1', None)}
+    for name in ('ann', 'reader'):
+        assert seen(ask, rule['id'], share_id, name) == {('******', '******')}
+    query = f'GET /v2/share-access-rules?share_id={share_id}&access_type=ip&access_to=10.0.0.1'
+    assert [len(ask(query, by=name).json['access_list']) for name in ('alice', 'ann')] == [1, 0]
+    allow(share_id, '10.0.0.2', lock_reason='none is locked', expect=400)
+
+
+def test_the_hosts_of_servers_are_hidden_from_their_projects(ask, shares, create):
+    share_id = create()['id']
+    shares.allow(CALLERS['admin'], share_id, '10.0.0.1')
+    [rule] = shares.rules(CALLERS['alice'], share_id)
+    assert seen(ask, rule.id, share_id, 'alice') == {('******', '******')}
+    deny = {'deny_access': {'access_id': rule.id, 'unrestrict': True}}
+    ask(f'POST /v2/shares/{share_id}/action', deny, expect=403)
+
+
+def test_rules_are_filtered(ask, create, allow):
+    share_id = create()['id']
+    allow(share_id), allow(share_id, 'some.user', access_type='user', access_level='ro')
+    query = f'GET /v2/share-access-rules?share_id={share_id}'
+    for asked, count in (
+        ('access_type=ip', 1),
+        ('access_level=ro&access_type=user', 1),
+        ('access_level=ro&access_type=ip', 0),
+    ):
+        assert len(ask(f'{query}&{asked}').json['access_list']) == count
+
+
+@pytest.mark.parametrize(
+    ('kind', 'name'),
+    [
+        ('ip', 'x'),
+        ('ip', '10.0.0.1/8'),
+        ('user', 'bob'),
+        ('user', 'a/bcd'),
+        ('user', '....'),
+        ('cert', 'x' * 65),
+        ('cephx', 'client.bob'),
+        ('cephx', 'b\xf6b'),
+    ],
+)
+def test_names_that_nobody_can_have(create, allow, kind, name):
+    allow(create()['id'], name, access_type=kind, expect=400)
 
 
 def test_rules_of_other_projects_are_not_shown(ask, create, allow):

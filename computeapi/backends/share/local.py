@@ -27,7 +27,8 @@ HOST = '127.0.0.1'
 class AccessRule:
     """Who may use a share: an `ip`, `user`, `cert` or `cephx` name, with level rw or ro.
 
-    locked: whether a service holds the rule, so that others can delete neither it nor the share.
+    locked: whether neither the rule nor the share can be deleted.  hidden: whether `access_to` is not shown.
+    locked_by: the user whom this does not concern; None: only administrators.
     """
 
     id: str
@@ -36,9 +37,18 @@ class AccessRule:
     access_to: str
     access_level: str
     locked: bool
+    hidden: bool
+    locked_by: str | None
     project_id: str
     created_at: datetime | None = None
     updated_at: datetime | None = None
+
+    def concerns(self, context: Context) -> bool:
+        """Whether the caller has to observe that the rule is locked or hidden."""
+        return not context.is_admin and (self.locked_by is None or self.locked_by != context.user_id)
+
+    def is_hidden_from(self, context: Context) -> bool:
+        return self.hidden and self.concerns(context)
 
 
 class LocalShares:
@@ -103,10 +113,10 @@ class LocalShares:
         return replace(share, **facts)
 
     def delete(self, context: Context, share_id: str) -> None:
-        """Raises Forbidden while a service holds an access rule of the share."""
+        """Raises Forbidden while an access rule of the share is locked."""
         with self._own(context, share_id) as (connection, share):
             if any(rule['locked'] for rule in ACCESS_RULES.select(connection, rules_of(share_id))):
-                raise errors.Forbidden(f'Share {share_id} is locked: servers use it.')
+                raise errors.Forbidden(f'Share {share_id} is locked, like one of its access rules.')
             SHARES.delete(connection, SHARES.among([share_id]))
 
     @contextmanager
@@ -123,11 +133,12 @@ class LocalShares:
     def allow(self, context: Context, share_id: str, address: str) -> None:
         with self.store.write() as connection:
             SHARES.get(connection, context, share_id, lock=True)
+            facts = {'access_level': 'rw', 'locked': True, 'hidden': True, 'locked_by': None}
             for rule in ACCESS_RULES.select(connection, rules_of(share_id)):
                 if (rule['access_type'], rule['access_to']) == ('ip', address):
-                    ACCESS_RULES.update(connection, rule['id'], {'locked': True, 'access_level': 'rw'})
+                    ACCESS_RULES.update(connection, rule['id'], facts)
                     return
-            self._insert(connection, share_id, 'ip', address, 'rw', locked=True)
+            self._insert(connection, share_id, access_type='ip', access_to=address, **facts)
 
     def deny(self, context: Context, share_id: str, address: str) -> None:
         with self.store.write() as connection:
@@ -148,36 +159,45 @@ class LocalShares:
             return AccessRule(**ACCESS_RULES.get(connection, context, rule_id))
 
     def grant(
-        self, context: Context, share_id: str, kind: str, name: str, level: str, *, locked: bool = False
+        self,
+        context: Context,
+        share_id: str,
+        kind: str,
+        name: str,
+        level: str,
+        *,
+        locked: bool = False,
+        hidden: bool = False,
     ) -> AccessRule:
-        """Create an access rule; raises Invalid if there is one for the same name, or if the share has too many
-        rules."""
+        """Create an access rule, which the caller may lock or hide from others; raises Invalid if there is one for the
+        same name, or if the share has too many rules."""
         with self._own(context, share_id) as (connection, share):
             rules = ACCESS_RULES.select(connection, rules_of(share_id))
             if any((rule['access_type'], rule['access_to']) == (kind, name) for rule in rules):
                 raise errors.Invalid(f'Share access {kind}:{name} exists.')
             if len(rules) >= MOST_RULES:
                 raise errors.Invalid(f'A share must not have more than {MOST_RULES} access rules.')
-            rule_id = self._insert(connection, share_id, kind, name, level, locked=locked)
+            facts = {'access_type': kind, 'access_to': name, 'access_level': level, 'locked': locked, 'hidden': hidden}
+            locked_by = None if context.is_admin else context.user_id
+            rule_id = self._insert(connection, share_id, **facts, locked_by=locked_by)
             return AccessRule(**ACCESS_RULES.get(connection, context, rule_id))
 
     def revoke(self, context: Context, share_id: str, rule_id: str, *, unrestrict: bool = False) -> None:
-        """Delete an access rule. Raises ShareAccessNotFound, or Forbidden if the rule is locked, unless an
-        administrator passes `unrestrict`."""
+        """Delete an access rule. Raises ShareAccessNotFound, or Forbidden if the rule is locked, unless who locked it
+        or an administrator passes `unrestrict`."""
         with self._own(context, share_id) as (connection, share):
-            rule = ACCESS_RULES.get(connection, context, rule_id)
-            if rule['share_id'] != share_id:
+            rule = AccessRule(**ACCESS_RULES.get(connection, context, rule_id))
+            if rule.share_id != share_id:
                 raise errors.ShareAccessNotFound(id=rule_id)
-            if rule['locked'] and not (unrestrict and context.is_admin):
+            if rule.locked and (not unrestrict or rule.concerns(context)):
                 raise errors.Forbidden(f'Access rule {rule_id} is locked.')
             ACCESS_RULES.delete(connection, ACCESS_RULES.among([rule_id]))
 
-    def _insert(
-        self, connection: sa.Connection, share_id: str, kind: str, name: str, level: str, *, locked: bool
-    ) -> str:
+    def _insert(self, connection: sa.Connection, share_id: str, **facts: Any) -> str:
         rule_id, now = chance.new_id(), self.clock()
-        facts = {'share_id': share_id, 'access_type': kind, 'access_to': name, 'access_level': level, 'locked': locked}
-        ACCESS_RULES.insert(connection, {'id': rule_id, 'created_at': now, 'updated_at': now, **facts})
+        ACCESS_RULES.insert(
+            connection, {'id': rule_id, 'share_id': share_id, 'created_at': now, 'updated_at': now, **facts}
+        )
         return rule_id
 
 

@@ -23,8 +23,11 @@ share_access_rules = sa.Table(
     sa.Column('access_type', Text(16), nullable=False),
     sa.Column('access_to', Text(255), nullable=False),
     sa.Column('access_level', Text(8), nullable=False),
-    # A rule locked by a service cannot be deleted, nor can its share.
+    # A locked rule cannot be deleted, nor can its share; the name in a hidden rule is not shown.
     sa.Column('locked', sa.Boolean, nullable=False),
+    sa.Column('hidden', sa.Boolean, nullable=False, default=False, server_default=sa.false()),
+    # The user whom this does not concern; NULL: only administrators.
+    sa.Column('locked_by', Id()),
     sa.Column('created_at', Timestamp(), nullable=False),
     sa.Column('updated_at', Timestamp(), nullable=False),
     sa.UniqueConstraint('share_id', 'access_type', 'access_to'),

@@ -1,7 +1,10 @@
 """Access rules of a share: granted and denied by actions of the share, and listed."""
 
+import ipaddress
+import re
 from typing import Any
 
+from computeapi import errors
 from computeapi.booleans import spoken
 from computeapi.standalone.access import CALLER, WRITER
 from computeapi.standalone.schema import having
@@ -17,12 +20,17 @@ ALLOW = having(
         'access_to': {'type': 'string', 'minLength': 1, 'maxLength': 255},
         'access_level': {'enum': ['rw', 'ro', None]},
         'lock_deletion': FLAG,
+        'lock_visibility': FLAG,
+        'lock_reason': {'type': ['string', 'null'], 'maxLength': 1023},
     },
     'access_type',
     'access_to',
 )
 DENY = having({'access_id': {'type': 'string', 'maxLength': 64}, 'unrestrict': FLAG}, 'access_id')
 LOCKS = {'locks': added('2.82', True)}
+FILTERS = ('access_type', 'access_to', 'access_level')
+# No path separators, and nothing that a shell or a directory service would treat specially.
+USER = re.compile(r'[^"/\\\[\]:;|=,+*?<>]{4,255}')
 
 
 class ManilaShareActions(ManilaController):
@@ -31,9 +39,13 @@ class ManilaShareActions(ManilaController):
     @action('allow_access', policy=WRITER, takes=ALLOW, status=200, behaviour=LOCKS)
     @api_version('2.7')
     def allow(self, req: Request, id: str, body: dict[str, Any]) -> dict[str, Any]:
-        locked = bool(req.behaviour.locks) and spoken(body.get('lock_deletion', False))
+        check_name(body['access_type'], body['access_to'])
+        given = body if req.behaviour.locks else {}
+        locks = {'locked': spoken(given.get('lock_deletion')), 'hidden': spoken(given.get('lock_visibility'))}
+        if given.get('lock_reason') and not any(locks.values()):
+            raise errors.Invalid('lock_reason: it is the reason of lock_deletion or lock_visibility.')
         level = body.get('access_level') or 'rw'
-        rule = self.shares.grant(req.context, id, body['access_type'], body['access_to'], level, locked=locked)
+        rule = self.shares.grant(req.context, id, body['access_type'], body['access_to'], level, **locks)
         return {'access': RULE.render(req, rule)}
 
     @action('deny_access', policy=WRITER, takes=DENY, behaviour=LOCKS)
@@ -52,10 +64,31 @@ class ManilaAccessRules(ManilaController):
     path = '/share-access-rules'
     versions = Bounds('2.45')
 
-    @operation('GET', policy=CALLER)
+    @operation('GET', policy=CALLER, behaviour={'filters': added('2.82', True)})
     def list(self, req: Request) -> dict[str, Any]:
-        return {'access_list': RULE.render_all(req, self.shares.rules(req.context, req.parameter('share_id', '')))}
+        rules = self.shares.rules(req.context, req.parameter('share_id', ''))
+        asked = {name: req.parameter(name) for name in FILTERS if req.behaviour.filters and req.parameter(name, '')}
+        if 'access_to' in asked:
+            # Looking for a name must not reveal it.
+            rules = [rule for rule in rules if not rule.is_hidden_from(req.context)]
+        found = [rule for rule in rules if all(getattr(rule, name) == value for name, value in asked.items())]
+        return {'access_list': RULE.render_all(req, found)}
 
     @operation('GET', '/{id}', policy=CALLER)
     def show(self, req: Request, id: str) -> dict[str, Any]:
         return {'access': RULE.render(req, self.shares.rule(req.context, id))}
+
+
+def check_name(kind: str, name: str) -> None:
+    """Raises Invalid if no host, user, certificate or Ceph client can have that name."""
+    if kind == 'ip':
+        try:
+            ipaddress.ip_network(name)
+        except ValueError as error:
+            raise errors.Invalid(f'access_to: {error}') from None
+    elif kind == 'user' and (not USER.fullmatch(name) or not name.strip('. \t')):
+        raise errors.Invalid('access_to: a user or group has 4 to 255 characters, and none of "/\\[]:;|=,+*?<>.')
+    elif kind == 'cert' and not 0 < len(name.strip()) <= 64:
+        raise errors.Invalid('access_to: the common name of a certificate has 1 to 64 characters.')
+    elif kind == 'cephx' and not (name.isascii() and name.isprintable() and '.' not in name):
+        raise errors.Invalid('access_to: a Ceph client ID consists of printable ASCII characters, without periods.')

@@ -6,9 +6,11 @@ from datetime import datetime
 from typing import Any
 
 from computeapi.backends.share import Share
+from computeapi.backends.share.local import AccessRule
 from computeapi.standalone.access import ADMIN
 from computeapi.standalone.share.service import added, removed
 from computeapi.web.contract import Field, View, attr
+from computeapi.web.request import Request
 
 TYPE_ID = str(uuid.uuid5(uuid.NAMESPACE_URL, 'computeapi:share-type'))
 TYPE = {
@@ -69,11 +71,19 @@ SHARE = View(
     }
 )
 
+HIDDEN = '******'
+
+
+def shown_unless_hidden(get: Callable[[AccessRule], Any]) -> Callable[[Request], Callable[[AccessRule], Any]]:
+    return lambda req: lambda rule: HIDDEN if rule.is_hidden_from(req.context) else get(rule)
+
+
 RULE = View(
     {
-        **each('id', 'access_type', 'access_to', 'access_level'),
+        **each('id', 'access_type', 'access_level'),
+        'access_to': read(shown_unless_hidden(attr('access_to')), request=True),
         'state': constant('active'),
-        'access_key': constant(None),
+        'access_key': read(shown_unless_hidden(lambda rule: None), request=True),
         'share_id': added('2.45', read(attr('share_id'))),
         'metadata': added('2.45', constant({})),
         **{name: added('2.33', field) for name, field in TIMES.items()},
