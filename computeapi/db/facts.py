@@ -19,9 +19,9 @@ CALLER, THING = 'caller', 'thing'
 """The statement parameters for the caller's project and for the ID of the resource."""
 
 
-def caller(context: Context) -> sa.BindParameter[str]:
+def caller(context: Context) -> sa.BindParameter[str | None]:
     """A parameter for the caller's project, so that a cached statement can be executed for another caller."""
-    return sa.bindparam(CALLER, context.project_id or '')
+    return sa.bindparam(CALLER, context.project_id)
 
 
 def owned(table: sa.Table, context: Context) -> Clause:
@@ -93,7 +93,7 @@ class FactTable:
         """The resource with this ID, if the caller may see it; `lock` locks it for this transaction."""
         if lock:
             self.lock(connection, thing_id)
-        parameters = {CALLER: context.project_id or '', THING: thing_id}
+        parameters = {CALLER: context.project_id, THING: thing_id}
         for found in self._load(connection, self._finding(context.is_admin), parameters):
             return found
         raise self.missing(id=thing_id)

@@ -296,6 +296,13 @@ def test_what_is_nobodys_is_not_for_whoever_works_in_no_project(ask, create, vis
     ask(f'DELETE {path}', by='admin', expect=204)
 
 
+def test_an_owner_without_a_name_is_not_whoever_works_in_no_project(ask, create):
+    image = create(by='admin', owner='')
+    for path in (f'/v2/images/{image["id"]}', f'/v2/images?marker={image["id"]}'):
+        ask(f'GET {path}', by='dora', expect=404 if 'marker' not in path else 400)
+    assert names(ask('GET /v2/images', by='dora')) == []
+
+
 def test_tags(ask, create):
     image = create()['id']
     for tag in ('x', 'y', 'x'):
