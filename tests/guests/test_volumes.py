@@ -153,6 +153,8 @@ def test_volumes_snapshots_and_backups_have_data_of_their_own(volumes, files):
     )
     volumes.backups.restore(ADMIN, backup, volume.id)
     assert (settled(volumes.get, volume.id).status, beginning(files, volume)) == ('available', b'later')
+    volumes.revert(ADMIN, volume.id, snapshot.id)
+    assert (settled(volumes.get, volume.id).status, beginning(files, volume)) == ('available', b'first')
     assert sum(each.stat().st_blocks for each in files.directory.iterdir()) < 1000
     volumes.delete_snapshot(ADMIN, snapshot.id)
     volumes.backups.delete(ADMIN, backup.id)

@@ -155,6 +155,37 @@ def test_projects_have_a_quota(create, monkeypatch):
     create('bob')
 
 
+def test_metadata_is_changed_one_by_one(ask, create):
+    path = f'/v2/shares/{create(metadata={"a": "b"})["id"]}/metadata'
+    assert ask(f'POST {path}', {'metadata': {'c': 'd'}}).json['metadata'] == {'a': 'b', 'c': 'd'}
+    assert ask(f'GET {path}/c').json['meta'] == {'c': 'd'}
+    ask(f'DELETE {path}/c')
+    for method in ('GET', 'DELETE'):
+        ask(f'{method} {path}/c', expect=404)
+    assert ask(f'PUT {path}', {'metadata': {'e': 'f'}}).json == ask(f'GET {path}').json == {'metadata': {'e': 'f'}}
+    ask(f'POST {path}', {'metadata': {str(number): '' for number in range(128)}}, expect=400)
+    ask(f'POST {path}', {'metadata': None}, expect=400)
+    ask(f'POST {path}', {'metadata': {'x': 'y'}}, by='bob', expect=404)
+
+
+def test_shares_are_resized_within_the_quota(ask, create, monkeypatch):
+    monkeypatch.setattr(local, 'MOST_SHARES', 1)
+    monkeypatch.setattr(local, 'MOST_GIGABYTES', 10)
+    path = f'/v2/shares/{create(size=2)["id"]}'
+    for action, size, expected in (
+        ('extend', 2, 400),
+        ('extend', 10, 202),
+        ('extend', 11, 413),
+        ('shrink', 10, 400),
+        ('shrink', 3, 202),
+    ):
+        ask(f'POST {path}/action', {action: {'new_size': size}}, expect=expected)
+    assert ask(f'GET {path}').json['share']['size'] == 3
+    ask(f'POST {path}/action', {'force_delete': None}, expect=403)
+    ask(f'POST {path}/action', {'force_delete': None}, by='admin', expect=202)
+    ask(f'GET {path}', expect=404)
+
+
 def test_the_last_of_the_quota_is_taken_once(shares, monkeypatch):
     monkeypatch.setattr(local, 'MOST_SHARES', 2)
     facts = {'name': None, 'description': None, 'metadata': {}, 'is_public': False}

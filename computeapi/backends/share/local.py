@@ -20,6 +20,7 @@ from computeapi.db.shares import ACCESS_RULES, SHARES, listed, lock_project, rul
 MOST_SHARES = 50
 MOST_GIGABYTES = 1000
 MOST_RULES = 100
+MAX_PAIRS = 128
 HOST = '127.0.0.1'
 
 
@@ -100,17 +101,35 @@ class LocalShares:
             **facts,
         )
         with self.store.write() as connection:
-            check_quota(connection, context, size)
+            check_quota(connection, context.project_id, size)
             SHARES.insert(connection, vars(share))
         return share
 
     def update(self, context: Context, share_id: str, **facts: Any) -> Share:
         """Change name, description, is_public or metadata."""
+        return self.change(context, share_id, lambda share: facts)
+
+    def change(self, context: Context, share_id: str, change: Callable[[Share], Mapping[str, Any]]) -> Share:
+        """Like `update`, with changes computed from the current share, which stays locked between reading and
+        writing."""
         with self._own(context, share_id) as (connection, share):
+            facts = {**change(share), 'updated_at': self.clock()}
             check_public(context, facts, share)
-            facts['updated_at'] = self.clock()
+            if len(facts.get('metadata', ())) > MAX_PAIRS:
+                raise errors.Invalid(f'A share must not have more than {MAX_PAIRS} metadata items.')
             SHARES.update(connection, share_id, facts)
         return replace(share, **facts)
+
+    def resize(self, context: Context, share_id: str, size: int, *, grow: bool) -> Share:
+        """Raises Invalid unless the share becomes larger (grow) or smaller (otherwise), and OverQuota."""
+        with self._own(context, share_id) as (connection, share):
+            if share.size == size or grow != (size > share.size):
+                raise errors.Invalid(f'New size must be {"greater" if grow else "less"} than the current {share.size}.')
+            if grow:
+                check_quota(connection, share.project_id, size - share.size, count=0)
+            resized = replace(share, size=size, updated_at=self.clock())
+            SHARES.update(connection, share_id, {'size': size, 'updated_at': resized.updated_at})
+        return resized
 
     def delete(self, context: Context, share_id: str) -> None:
         """Raises Forbidden while an access rule of the share is locked."""
@@ -214,12 +233,11 @@ def check_public(context: Context, facts: Mapping[str, Any], share: Share | None
         raise errors.Forbidden('You are not authorized to make a share public.')
 
 
-def check_quota(connection: sa.Connection, context: Context, size: int) -> None:
-    """Raises OverQuota if the project may not have another share of that size."""
-    assert context.project_id is not None
-    lock_project(connection, context.project_id)
-    count, gigabytes = SHARES.count(connection, *SHARES.listed(context, None, False))
-    if count >= MOST_SHARES:
+def check_quota(connection: sa.Connection, project_id: str, size: int, *, count: int = 1) -> None:
+    """Raises OverQuota if the project may not have another share of that size; count=0: so much more in its shares."""
+    lock_project(connection, project_id)
+    shares, gigabytes = SHARES.count(connection, *SHARES.matches({'project_id': project_id}))
+    if shares + count > MOST_SHARES:
         raise errors.OverQuota(f'ShareLimitExceeded: Maximum number of shares allowed ({MOST_SHARES}) exceeded.')
     if gigabytes + size > MOST_GIGABYTES:
         raise errors.OverQuota(

@@ -5,12 +5,13 @@ import functools
 from computeapi.backends.share.local import LocalShares
 from computeapi.standalone.service import Authenticate, Claims, VersionPage, mounted
 from computeapi.standalone.share.access import ManilaAccessRules, ManilaShareActions
+from computeapi.standalone.share.metadata import ManilaMetadata
 from computeapi.standalone.share.service import LEGACY_HEADER, MANILA, ManilaApp, versions
 from computeapi.standalone.share.shares import ManilaShares, ManilaTypes
 from computeapi.versions import History
 from computeapi.web.filters import Microversion, WSGIApp
 
-CONTROLLERS = (ManilaShares, ManilaShareActions, ManilaAccessRules, ManilaTypes)
+CONTROLLERS = (ManilaShares, ManilaMetadata, ManilaShareActions, ManilaAccessRules, ManilaTypes)
 
 
 def manila(

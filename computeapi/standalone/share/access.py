@@ -6,7 +6,7 @@ from typing import Any
 
 from computeapi import errors
 from computeapi.booleans import spoken
-from computeapi.standalone.access import CALLER, WRITER
+from computeapi.standalone.access import ADMIN, CALLER, WRITER
 from computeapi.standalone.schema import having
 from computeapi.standalone.share.documents import RULE
 from computeapi.standalone.share.service import ManilaController, added
@@ -27,6 +27,7 @@ ALLOW = having(
     'access_to',
 )
 DENY = having({'access_id': {'type': 'string', 'maxLength': 64}, 'unrestrict': FLAG}, 'access_id')
+RESIZE = having({'new_size': {'type': 'integer', 'minimum': 1, 'maximum': 2**31 - 1}}, 'new_size')
 LOCKS = {'locks': added('2.82', True)}
 FILTERS = ('access_type', 'access_to', 'access_level')
 # No path separators, and nothing that a shell or a directory service would treat specially.
@@ -53,6 +54,21 @@ class ManilaShareActions(ManilaController):
     def deny(self, req: Request, id: str, body: dict[str, Any]) -> None:
         unrestrict = bool(req.behaviour.locks) and spoken(body.get('unrestrict', False))
         self.shares.revoke(req.context, id, body['access_id'], unrestrict=unrestrict)
+
+    @action('extend', policy=WRITER, takes=RESIZE)
+    @api_version('2.7')
+    def extend(self, req: Request, id: str, body: dict[str, Any]) -> None:
+        self.shares.resize(req.context, id, body['new_size'], grow=True)
+
+    @action('shrink', policy=WRITER, takes=RESIZE)
+    @api_version('2.7')
+    def shrink(self, req: Request, id: str, body: dict[str, Any]) -> None:
+        self.shares.resize(req.context, id, body['new_size'], grow=False)
+
+    @action('force_delete', policy=ADMIN)
+    @api_version('2.7')
+    def force_delete(self, req: Request, id: str) -> None:
+        self.shares.delete(req.context, id)
 
     @action('access_list', policy=CALLER, status=200)
     @api_version('2.7')

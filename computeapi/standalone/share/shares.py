@@ -1,9 +1,9 @@
 """Shares, their export locations, and the share type."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from computeapi import errors
+from computeapi.backends.share.local import MAX_PAIRS
 from computeapi.booleans import spoken
 from computeapi.db.listing import MAX_PAGE
 from computeapi.standalone.access import CALLER, WRITER
@@ -21,7 +21,7 @@ PAIRS = {
     'type': ['object', 'null'],
     'propertyNames': {'minLength': 1, 'maxLength': 255},
     'additionalProperties': {'type': 'string', 'maxLength': 1023},
-    'maxProperties': 128,
+    'maxProperties': MAX_PAIRS,
 }
 NOTHING = {'enum': [None, '']}
 UPDATABLE = {'display_name': NAME, 'display_description': NAME, 'is_public': BOOLEAN}
@@ -105,10 +105,6 @@ class ManilaShares(ManilaController):
     @operation('DELETE', '/{share_id}', policy=WRITER, status=202)
     def delete(self, req: Request, share_id: str) -> None:
         self.shares.delete(req.context, share_id)
-
-    @operation('GET', '/{share_id}/metadata', policy=CALLER)
-    def show_metadata(self, req: Request, share_id: str) -> dict[str, Mapping[str, str]]:
-        return {'metadata': self.shares.get(req.context, share_id).metadata}
 
     @operation('GET', '/{share_id}/export_locations', policy=CALLER)
     @api_version('2.9')

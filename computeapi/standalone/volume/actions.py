@@ -94,6 +94,11 @@ class CinderVolumeActions(CinderController):
             raise errors.Conflict(f'Volume {id} is reserved; reimage_reserved must be true to overwrite it.')
         self.volumes.reimage(req.context, id, body['image_id'])
 
+    @argued('revert', {'snapshot_id': UUID}, 'snapshot_id')
+    @api_version('3.40')
+    def revert(self, req: Request, id: str, body: Body) -> None:
+        self.volumes.revert(req.context, id, body['snapshot_id'])
+
     @argued('os-volume_upload_image', UPLOAD, 'image_name', status=202)
     def upload(self, req: Request, id: str, body: Body) -> dict[str, Any]:
         facts = {name: body[name] for name in ('disk_format', 'container_format', 'visibility') if body.get(name)}

@@ -36,6 +36,7 @@ CINDER = History(
         '3.33': 'Lists say what they can be filtered by.',
         '3.36': 'The summary of volumes has their metadata.',
         '3.38': 'Groups show how they are replicated.',
+        '3.40': 'Volumes can be reverted to their newest snapshot.',
         '3.41': 'Snapshots show their user.',
         '3.42': 'Volumes in use can be extended.',
         '3.43': 'Backups have metadata.',

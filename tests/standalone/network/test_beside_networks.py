@@ -238,6 +238,9 @@ def test_the_room_in_a_network(ask, create, net):
     assert (part['subnet_id'], part['cidr']) == (subnet['id'], '192.0.2.0/24')
     assert (part['total_ips'], part['used_ips']) == (253, 1)
     listed = ask('GET /network-ip-availabilities?network_name=net', by='admin').json['network_ip_availabilities']
+    for version, expected in ((4, listed), (6, [])):
+        query = f'/network-ip-availabilities?network_name=net&ip_version={version}'
+        assert ask(f'GET {query}', by='admin').json['network_ip_availabilities'] == expected
     assert listed == [found]
     ask(f'GET /network-ip-availabilities/{"0" * 36}', by='admin', expect=404)
 

@@ -386,6 +386,22 @@ def test_nobody_takes_what_is_reserved_for_a_server_either(ask, create, act, sta
     assert status(volume) == 'available'
 
 
+def test_a_volume_is_reverted_to_its_newest_snapshot(ask, create, act, status):
+    volume = create()
+    asked = {'snapshot': {'volume_id': volume['id']}}
+    older, newest = (ask('POST /v3/snapshots', asked, expect=202).json['snapshot']['id'] for _ in range(2))
+    act(volume, 'revert', {'snapshot_id': newest}, version='3.39', expect=404)
+    act(volume, 'revert', {'snapshot_id': older}, expect=400)
+    act(volume, 'revert', {'snapshot_id': newest})
+    assert status(volume) == 'available'
+    ask(f'POST /v3/volumes/{volume["id"]}/action', {'os-reset_status': {'status': 'error'}}, by='admin', expect=202)
+    act(volume, 'revert', {'snapshot_id': newest}, expect=409)
+    ask(f'POST /v3/volumes/{volume["id"]}/action', {'os-reset_status': {'status': 'available'}}, by='admin', expect=202)
+    act(volume, 'os-extend', {'new_size': 2})
+    act(volume, 'revert', {'snapshot_id': newest}, expect=400)
+    act(create(), 'revert', {'snapshot_id': newest}, expect=400)
+
+
 def test_attachments(ask, create, status):
     volume = create()
     asked = {'attachment': {'volume_uuid': volume['id'], 'instance_uuid': SERVER, 'mode': 'ro'}}

@@ -1,16 +1,23 @@
 """IP availability: the number of addresses in networks, and how many are used."""
 
 import ipaddress
+from collections.abc import Collection
 
 from computeapi.db import networks
 from computeapi.db.network_collection import Document, Work, grouped, ids_of
 
 
-def of_networks(work: Work, found: list[Document]) -> list[Document]:
-    """The availability by network and subnet, in three queries for any number of networks."""
+def of_networks(work: Work, found: list[Document], versions: Collection[str] = ()) -> list[Document]:
+    """The availability by network and subnet, in three queries for any number of networks. versions: count only subnets
+    with these IP versions, and leave out networks without them."""
     ids = ids_of(found)
     used = networks.used_addresses(work, ids)
-    on = grouped((subnet['network_id'], subnet) for subnet in networks.subnets_of(work, ids))
+    subnets = networks.subnets_of(work, ids)
+    if versions:
+        subnets = [subnet for subnet in subnets if str(subnet['ip_version']) in versions]
+    on = grouped((subnet['network_id'], subnet) for subnet in subnets)
+    if versions:
+        found = [network for network in found if network['id'] in on]
     return [_of_network(network, on.get(network['id'], []), used) for network in found]
 
 

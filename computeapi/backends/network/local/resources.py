@@ -215,9 +215,11 @@ class Resources:
             flavors.disassociate(work, flavor_id, profile_id)
 
     def ip_availability(self, context: Context, filters: Mapping[str, list[str]]) -> list[Document]:
-        """The number of addresses of networks, and how many are used."""
+        """The number of addresses of networks, and how many are used. filters: those of networks, and `ip_version`."""
+        asked = dict(filters)
+        versions = asked.pop('ip_version', [])
         with self.reading(context) as work:
-            return availability.of_networks(work, NETWORKS.find(work, filters=filters))
+            return availability.of_networks(work, NETWORKS.find(work, filters=asked), versions)
 
     def ensure_default_group(self, context: Context, filters: Mapping[str, list[str]] | None = None) -> None:
         """Create the default group of the caller's project, or of the project that an administrator filters by."""

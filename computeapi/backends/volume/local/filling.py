@@ -10,7 +10,7 @@ from computeapi.db.engine import Store
 from computeapi.db.facts import FactTable
 from computeapi.db.volumes import BACKUPS, HELD_STATUSES, SNAPSHOTS, VOLUMES
 
-PASSING = ('creating', 'downloading', 'restoring-backup', 'uploading')
+PASSING = ('creating', 'downloading', 'restoring-backup', 'reverting', 'uploading')
 """Statuses that last until a file is filled, or read."""
 
 

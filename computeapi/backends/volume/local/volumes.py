@@ -84,6 +84,24 @@ class VolumeLife(VolumeMaking):
             filling = self.filler.begin(volume_id, contents, volume.size, volume.status)
         self.filler.fill(context, filling, contents, volume.size, VOLUMES, former.status)
 
+    def revert(self, context: Context, volume_id: str, snapshot_id: str) -> None:
+        """Write the newest snapshot back over its volume. Raises Invalid if it is not that, or if the volume was
+        extended since, and Conflict unless both are available."""
+        source = Contents(source_id=snapshot_id)
+        with self._locked(context, volume_id) as (connection, volume):
+            own = (volumes.snapshots_of(volume_id), *SNAPSHOTS.matches({'project_id': volume.project_id}))
+            found = max(SNAPSHOTS.select(connection, *own), key=lambda facts: facts['created_at'], default={'id': None})
+            if found['id'] != snapshot_id:
+                raise errors.Invalid(f'Snapshot {snapshot_id} is not the latest one of volume {volume_id}.')
+            if found['size'] != volume.size:
+                raise errors.Invalid(f'Volume {volume_id} and its snapshot {snapshot_id} differ in size.')
+            if (volume.status, found['status']) != ('available', 'available'):
+                raise errors.Conflict(f'Volume {volume_id} and its snapshot {snapshot_id} must be available.')
+            status = 'available' if self.filler.files is None else 'reverting'
+            self._write(connection, volume, {'status': status})
+            filling = self.filler.begin(volume_id, source, volume.size, status)
+        self.filler.fill(context, filling, source, volume.size, VOLUMES)
+
     def swap(self, context: Context, old_volume_id: str, new_volume_id: str, *, failed: bool = False) -> str:
         old = self.get(context, old_volume_id)
         taken_over = {} if failed else {'bootable': old.bootable, 'image_metadata': old.image_metadata}
