@@ -117,9 +117,12 @@ class NeutronResource:
                 raise errors.Invalid("'project_id' and 'tenant_id' do not match")
         return facts
 
+    def hidden_from(self, context: Context) -> frozenset[str]:
+        return frozenset() if context.is_admin else self.hidden
+
     def view(self, context: Context, document: Mapping[str, Any], fields: list[str]) -> dict[str, Any]:
         """The document as this caller sees it. `fields`: the only attributes to show, if any are given."""
-        hidden = frozenset() if context.is_admin else self.hidden
+        hidden = self.hidden_from(context)
         return {
             name: _rendered(value)
             for name, value in document.items()

@@ -58,8 +58,12 @@ class NeutronCollection(NeutronTags):
 
     @operation('GET', policy=CALLER)
     def list(self, req: Request) -> dict[str, Any]:
-        page, fields = query.page(req), query.fields(req)
-        found = self.networks.find(req.context, self.kind, query.filters(req), page)
+        page, fields, filters = query.page(req), query.fields(req), query.filters(req)
+        hidden = self.resource.hidden_from(req.context)
+        if not hidden.isdisjoint(name for name, _ in page.sort):
+            raise errors.Invalid('sort_key: the list cannot be sorted by what is not shown.')
+        # What matches would tell the values that are not shown.
+        found = self.networks.find(req.context, self.kind, filters, page) if hidden.isdisjoint(filters) else []
         views = [self.resource.view(req.context, document, fields) for document in found]
         return {self.resource.key: views, **query.links(req, self.resource.key, found, page.limit)}
 

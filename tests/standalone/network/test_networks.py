@@ -175,6 +175,9 @@ def test_where_a_port_is_bound_is_not_for_everybody(ask, create, net):
     port = create('ports', by='admin', device_id='s', tenant_id='apples', **place)
     assert (port['binding:host_id'], port['binding:vif_type'], port['status']) == ('h', 'ovs', 'ACTIVE')
     assert 'binding:host_id' not in ask(f'GET /ports/{port["id"]}').json['port']
+    for by, count in (('admin', 1), ('alice', 0)):
+        assert len(ask('GET /ports?binding:host_id=h', by=by, expect=200).json['ports']) == count
+    ask('GET /ports?sort_key=binding:host_id&sort_dir=asc', expect=400)
 
 
 # Invalid input
