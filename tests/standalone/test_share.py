@@ -168,6 +168,15 @@ def test_metadata_is_changed_one_by_one(ask, create):
     ask(f'POST {path}', {'metadata': {'x': 'y'}}, by='bob', expect=404)
 
 
+def test_limits_and_zones_are_told(ask, create):
+    create(size=3), create('bob')
+    absolute = ask('GET /v2/limits').json['limits']['absolute']
+    assert (absolute['totalSharesUsed'], absolute['totalShareGigabytesUsed'], absolute['maxTotalShares']) == (1, 3, 50)
+    [zone] = ask('GET /v2/availability-zones').json['availability_zones']
+    assert create(availability_zone=zone['name'])['availability_zone'] == zone['name']
+    create(availability_zone='far', expect=404)
+
+
 def test_shares_are_resized_within_the_quota(ask, create, monkeypatch):
     monkeypatch.setattr(local, 'MOST_SHARES', 1)
     monkeypatch.setattr(local, 'MOST_GIGABYTES', 10)

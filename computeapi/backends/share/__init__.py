@@ -7,6 +7,8 @@ from typing import Protocol
 
 from computeapi.context import Context
 
+ZONE = 'nova'
+"""The availability zone of the built-in shares."""
 PROTOCOLS = ('NFS', 'CEPHFS')
 """The protocols that hosts can mount."""
 
@@ -28,7 +30,7 @@ class Share:
     user_id: str | None = None
     description: str | None = None
     is_public: bool = False
-    availability_zone: str = 'nova'
+    availability_zone: str = ZONE
     metadata: Mapping[str, str] = field(default_factory=dict)
     created_at: datetime | None = None
     updated_at: datetime | None = None

@@ -81,6 +81,11 @@ class LocalShares:
             found = SHARES.page(connection, context, *where, sort=sort, page=bounded(limit, None), offset=offset)
         return [Share(**facts) for facts in found]
 
+    def usage(self, context: Context) -> tuple[int, int]:
+        """The number of the project's shares, and their size."""
+        with self.store.read() as connection:
+            return SHARES.count(connection, *SHARES.listed(context, None, False))
+
     def create(self, context: Context, size: int, protocol: str, **facts: Any) -> Share:
         """Create a share, which is available at once; raises OverQuota. facts: name, description, metadata,
         is_public."""

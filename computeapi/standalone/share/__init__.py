@@ -4,6 +4,7 @@ import functools
 
 from computeapi.backends.share.local import LocalShares
 from computeapi.standalone.service import Authenticate, Claims, VersionPage, mounted
+from computeapi.standalone.share.about import ManilaInformation
 from computeapi.standalone.share.access import ManilaAccessRules, ManilaShareActions
 from computeapi.standalone.share.metadata import ManilaMetadata
 from computeapi.standalone.share.service import LEGACY_HEADER, MANILA, ManilaApp, versions
@@ -11,7 +12,7 @@ from computeapi.standalone.share.shares import ManilaShares, ManilaTypes
 from computeapi.versions import History
 from computeapi.web.filters import Microversion, WSGIApp
 
-CONTROLLERS = (ManilaShares, ManilaMetadata, ManilaShareActions, ManilaAccessRules, ManilaTypes)
+CONTROLLERS = (ManilaInformation, ManilaShares, ManilaMetadata, ManilaShareActions, ManilaAccessRules, ManilaTypes)
 
 
 def manila(

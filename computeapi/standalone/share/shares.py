@@ -3,6 +3,7 @@
 from typing import Any
 
 from computeapi import errors
+from computeapi.backends.share import ZONE
 from computeapi.backends.share.local import MAX_PAIRS
 from computeapi.booleans import spoken
 from computeapi.db.listing import MAX_PAGE
@@ -80,6 +81,8 @@ class ManilaShares(ManilaController):
         asked = body['share']
         if asked.get('share_type') not in (None, '', TYPE_ID, TYPE['name']):
             raise errors.NotFound(f'Share type {asked["share_type"]} could not be found.')
+        if asked.get('availability_zone') not in (None, '', ZONE):
+            raise errors.NotFound(f'Availability zone {asked["availability_zone"]} could not be found.')
         share = self.shares.create(
             req.context,
             asked['size'],
