@@ -190,6 +190,10 @@ def test_shares_are_resized_within_the_quota(ask, create, monkeypatch):
     ):
         ask(f'POST {path}/action', {action: {'new_size': size}}, expect=expected)
     assert ask(f'GET {path}').json['share']['size'] == 3
+    ask(f'POST {path}/action', {'reset_task_state': {'task_state': None}}, by='admin', expect=202)
+    ask(f'POST {path}/action', {'reset_status': {'status': 'error'}}, expect=403)
+    ask(f'POST {path}/action', {'reset_status': {'status': 'error'}}, by='admin', expect=202)
+    ask(f'POST {path}/action', {'extend': {'new_size': 4}}, expect=400)
     ask(f'POST {path}/action', {'force_delete': None}, expect=403)
     ask(f'POST {path}/action', {'force_delete': None}, by='admin', expect=202)
     ask(f'GET {path}', expect=404)

@@ -128,6 +128,8 @@ class LocalShares:
     def resize(self, context: Context, share_id: str, size: int, *, grow: bool) -> Share:
         """Raises Invalid unless the share becomes larger (grow) or smaller (otherwise), and OverQuota."""
         with self._own(context, share_id) as (connection, share):
+            if share.status != 'available':
+                raise errors.Invalid(f'Share {share_id} cannot be resized while it is {share.status}.')
             if share.size == size or grow != (size > share.size):
                 raise errors.Invalid(f'New size must be {"greater" if grow else "less"} than the current {share.size}.')
             if grow:

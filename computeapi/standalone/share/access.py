@@ -28,6 +28,7 @@ ALLOW = having(
 )
 DENY = having({'access_id': {'type': 'string', 'maxLength': 64}, 'unrestrict': FLAG}, 'access_id')
 RESIZE = having({'new_size': {'type': 'integer', 'minimum': 1, 'maximum': 2**31 - 1}}, 'new_size')
+STATUS = having({'status': {'enum': ['available', 'creating', 'deleting', 'error', 'error_deleting']}}, 'status')
 LOCKS = {'locks': added('2.82', True)}
 FILTERS = ('access_type', 'access_to', 'access_level')
 # No path separators, and nothing that a shell or a directory service would treat specially.
@@ -69,6 +70,18 @@ class ManilaShareActions(ManilaController):
     @api_version('2.7')
     def force_delete(self, req: Request, id: str) -> None:
         self.shares.delete(req.context, id)
+
+    @action('reset_status', policy=ADMIN, takes=STATUS)
+    @api_version('2.7')
+    def reset_status(self, req: Request, id: str, body: dict[str, Any]) -> None:
+        self.shares.change(req.context, id, lambda share: {'status': body['status']})
+
+    # manilaclient calls this whenever it changes anything.
+    @action('reset_task_state', policy=ADMIN, takes=having({'task_state': {'enum': [None]}}, 'task_state'))
+    @api_version('2.22')
+    def reset_task_state(self, req: Request, id: str, body: dict[str, Any]) -> None:
+        """Clear the task state, which a share never has here."""
+        self.shares.get(req.context, id)
 
     @action('access_list', policy=CALLER, status=200)
     @api_version('2.7')

@@ -15,6 +15,7 @@ MANILA = History(
         '2.9': 'Export locations are a resource of their own.',
         '2.10': 'Shares show the state of their access rules.',
         '2.16': 'Shares show their user.',
+        '2.22': 'Administrators clear the task state of shares.',
         '2.33': 'Access rules show when they were made.',
         '2.45': 'Access rules are a resource of their own.',
         '2.54': 'Shares show how far they are.',
