@@ -268,10 +268,10 @@ class Plans:
         leaving = [stay for stay in [*self._leaving.values()] if server_id in (None, stay.server_id)]
         if any(map(self._is_there, leaving)):
             return True
-        read = self._reads.get(server_id, 0) if server_id else 0
-        if not server_id or not read:
+        if not server_id:
             return False
         # The server may have been read often enough before it reached the state.
+        read = self._reads.get(server_id, 0)
         found = self.store().ask(servers.get, server_id)
         plan = next((each for each in self.all if found is not None and each.concerns(NOTHING, found)), None)
         return plan is not None and read >= plan.facts.get('reads', math.inf)

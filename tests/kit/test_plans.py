@@ -41,6 +41,16 @@ def test_a_state_lasts_until_it_was_read_so_often(cloud, http, status, facts):
         assert [status(server) for _ in range(5)] == ['BUILD', 'BUILD', 'BUILD', 'ACTIVE', 'ACTIVE']
 
 
+def test_no_read_shows_a_state_that_lasts_for_none(cloud, http, status):
+    cloud.plans.add(state='BUILD', reads=0)
+    cloud.plans.add(state='deleting', reads=0)
+    for name in ('one', 'two', 'three'):
+        server = http.boot(name)
+        assert status(server) == 'ACTIVE'
+        assert http.delete(f'/v2.1/servers/{server}').status_code == 204
+        assert http.get(f'/v2.1/servers/{server}').status_code == 404
+
+
 def test_a_list_reads_all_that_are_in_it(cloud, http):
     cloud.plans.add(state='BUILD', reads=2)
     http.boot('one'), http.boot('two')

@@ -51,6 +51,35 @@ def flavor(openstack_cloud):
 def test_flavor(flavor):
     pass
 """
+STRICT = """
+[pytest]
+filterwarnings = error
+"""
+WAITING = """
+import warnings
+
+import pytest
+
+
+@pytest.fixture
+def server(openstack_cloud):
+    openstack_cloud.plans.add(state='BUILD', reads=0)
+    image, network = 'cirros-0.6.3-x86_64-disk', 'private'
+    return openstack_cloud.connection().create_server(
+        'web', image=image, flavor='m1.tiny', network=network, wait=True, auto_ip=True, timeout=20
+    )
+
+
+def test_the_server_is_reachable(server, openstack_cloud):
+    connection = openstack_cloud.connection()
+    [address] = connection.network.ips()
+    assert connection.get_server(server.id).public_v4 == address.floating_ip_address
+
+
+def test_own_warnings_are_errors(openstack_cloud):
+    with pytest.raises(DeprecationWarning):
+        warnings.warn('mine', DeprecationWarning)
+"""
 PLUGIN = ['-p', 'computeapi.pytest_plugin', '-p', 'no:cacheprovider', '-p', 'no:randomly']
 
 
@@ -97,3 +126,10 @@ def test_a_number_of_requests_that_is_wrong_tells_what_was_asked(tmp_path):
     (tmp_path / 'test_wrong.py').write_text(WRONG)
     output = run(tmp_path)
     assert '0 == 1' in output and 'None of that kind' in output and '(GET /flavors' in output, output
+
+
+def test_the_sdk_waits_for_a_server_where_warnings_are_errors(tmp_path):
+    (tmp_path / 'pytest.ini').write_text(STRICT)
+    (tmp_path / 'test_waiting.py').write_text(WAITING)
+    output = run(tmp_path)
+    assert '2 passed' in output, output
