@@ -62,7 +62,8 @@ class CloudClock:
     def step(self, seconds: float = 0, **time: float) -> None:
         """Move the clock forward: step(90), or as for timedelta: step(hours=2); back, for negative values. Invalid."""
         try:
-            self.change(moment=self() + timedelta(seconds=seconds, **time))
+            by = timedelta(seconds=seconds, **time)
+            self._change(lambda now: now + by)
         except OverflowError:
             raise _too_far() from None
 
@@ -72,8 +73,12 @@ class CloudClock:
 
     def change(self, *, moment: datetime | None = None, rate: float | None = None) -> None:
         """Set the time, the rate, or both; Invalid."""
+        self._change(lambda now: now if moment is None else naive(moment), rate)
+
+    def _change(self, moved: Callable[[datetime], datetime], rate: float | None = None) -> None:
+        """moved: the new time, from the current one."""
         with self._lock:
-            moment, rate = self() if moment is None else naive(moment), self.rate if rate is None else rate
+            moment, rate = moved(self()), self.rate if rate is None else rate
             if not FIRST <= moment <= LAST:
                 raise _too_far()
             if not 0 <= rate <= FASTEST:

@@ -1,5 +1,6 @@
 """The clock of a cloud: what the cloud shows, compares and does according to it."""
 
+import threading
 import time
 from datetime import datetime, timedelta, timezone
 
@@ -42,6 +43,23 @@ def test_a_frozen_clock_gives_all_times(http, cloud):
     assert http.post('/image/v2/images', {'name': 'x'}).json()['created_at'] == '2031-01-01T00:00:00Z'
     token = http.get('/identity/v3/auth/tokens', headers={'X-Subject-Token': http.session.headers['X-Auth-Token']})
     assert token.json()['token']['expires_at'] == '2031-01-02T00:00:00.000000Z'
+
+
+def test_steps_of_several_threads_add_up():
+    clock, together = CloudClock(), threading.Barrier(4)
+    clock.freeze(NEW_YEAR)
+
+    def step():
+        together.wait()
+        for _ in range(5000):
+            clock.step(1)
+
+    threads = [threading.Thread(target=step) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert clock() == NEW_YEAR + timedelta(seconds=20000)
 
 
 def test_a_token_ends_in_time(http, cloud):

@@ -23,8 +23,8 @@ MOST_HOOKS = 20
 
 class Webhooks:
     """The webhooks of a cloud. Each gets its events in the order of the commits, one at a time. A failed delivery is
-    retried with increasing delays, and finally given up, before the next event is sent. One thread serves all webhooks:
-    a receiver that takes the ten seconds of an attempt delays the others by as much.
+    retried with increasing delays, and finally given up, before the next event is sent. Each has its own thread, so
+    that a receiver that does not answer delays no others.
 
     allowed: networks that they may connect to, besides the loopback; Invalid.
     """
@@ -34,9 +34,7 @@ class Webhooks:
         self._ids = itertools.count(1)
         self._lock = threading.Lock()
         self._hooks: dict[int, Webhook] = {}
-        self._roused = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._post: tuple[Webhook, Post] | None = None
+        self._threads: builtins.list[threading.Thread] = []
         self._is_over = False
 
     def add(
@@ -59,13 +57,14 @@ class Webhooks:
             if self._is_over:
                 raise Invalid('The cloud is shutting down.')
             if len(self._hooks) >= MOST_HOOKS:
-                raise Invalid(f'There are already {MOST_HOOKS} webhooks, which is the maximum.')
-            reader = self.events.read(wanted, self.events.last, self._roused.set)
-            hook = Webhook(next(self._ids), url, target, reader, secret, key, self._remove)
+                raise Invalid(f'There are {MOST_HOOKS} webhooks, and no room for more.')
+            roused = threading.Event()
+            reader = self.events.read(wanted, self.events.last, roused.set)
+            hook = Webhook(next(self._ids), url, target, reader, secret, key, self._remove, roused)
             self._hooks[hook.id] = hook
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name='webhooks', daemon=True)
-                self._thread.start()
+            thread = threading.Thread(target=self._run, args=[hook], name=f'webhook-{hook.id}', daemon=True)
+            self._threads = [*filter(threading.Thread.is_alive, self._threads), thread]
+            thread.start()
         return hook
 
     def _check(self, target: HookTarget) -> None:
@@ -92,8 +91,9 @@ class Webhooks:
     def _remove(self, hook: Webhook) -> None:
         with self._lock:
             self._hooks.pop(hook.id, None)
-            if self._post is not None and self._post[0] is hook:
-                self._post[1].cut()
+            if hook.post is not None:
+                hook.post.cut()
+        hook.roused.set()
         hook.reader.close()
 
     def clear(self) -> None:
@@ -102,34 +102,31 @@ class Webhooks:
             hook.remove()
 
     def end(self) -> None:
-        """Stop deliveries; waits for one that is in progress, at most as long as an attempt may last."""
+        """Stop deliveries; waits for those that are in progress, at most as long as an attempt may last."""
         with self._lock:
             self._is_over = True
         self.clear()
-        self._roused.set()
-        if self._thread is not None:
-            self._thread.join(ATTEMPT_SECONDS)
+        until = time.monotonic() + ATTEMPT_SECONDS
+        for thread in self._threads:
+            thread.join(max(0.0, until - time.monotonic()))
 
-    # ------------------------------------------------------------------ in the thread
+    # ------------------------------------------------------------------ in the threads
 
-    def _run(self) -> None:
-        while not self._is_over:
-            self._roused.clear()
-            due = {hook: hook.due() for hook in self.list()}
-            now = time.monotonic()
-            ready = [hook for hook, at in due.items() if at <= now]
-            if not ready:
-                wait = min([at - now for at in due.values()], default=threading.TIMEOUT_MAX)
-                self._roused.wait(min(wait, threading.TIMEOUT_MAX))
-            for hook in ready:
+    def _run(self, hook: Webhook) -> None:
+        while hook.id in self._hooks:
+            hook.roused.clear()
+            wait = hook.due() - time.monotonic()
+            if wait <= 0:
                 self._deliver(hook)
+            elif hook.id in self._hooks:  # It may have been removed before `clear`.
+                hook.roused.wait(min(wait, threading.TIMEOUT_MAX))
 
     def _deliver(self, hook: Webhook) -> None:
         post = Post(hook.target)
         with self._lock:
             if hook.id not in self._hooks or hook.message is None:
                 return
-            self._post = hook, post
+            hook.post = post
         try:
             status = post.send(hook.headers(), hook.message.body, self.destinations)
         except (*NO_ANSWER, UnicodeError) as error:
@@ -143,4 +140,4 @@ class Webhooks:
                 hook.remove()
         finally:
             with self._lock:
-                self._post = None
+                hook.post = None

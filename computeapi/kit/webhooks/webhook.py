@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import secrets
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from computeapi.kit.events import EventReader
 from computeapi.kit.events.event import CloudEvent
 from computeapi.kit.removable import Removable
 from computeapi.kit.webhooks.destinations import HookTarget
-from computeapi.kit.webhooks.sending import signed
+from computeapi.kit.webhooks.sending import Post, signed
 
 MOST_ATTEMPTS = 8
 FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.5, 60.0
@@ -52,7 +53,8 @@ class Tally:
 
 @dataclass(eq=False, repr=False)
 class Webhook(Removable):
-    """Sends events to a URL, one after the other. secret: with it the receiver verifies signatures."""
+    """Sends events to a URL, one after the other. secret: with it the receiver verifies signatures.  roused: set when
+    there may be something to do.  post: the delivery in progress."""
 
     id: int
     url: str
@@ -61,6 +63,8 @@ class Webhook(Removable):
     secret: str
     key: bytes
     removal: Callable[[Webhook], None]
+    roused: threading.Event
+    post: Post | None = None
     tally: Tally = field(default_factory=Tally)
     message: HookMessage | None = None
     # Message IDs are unique, because one receiver may get events of several clouds or hooks, and uses them to detect
