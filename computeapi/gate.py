@@ -1,7 +1,7 @@
 """A gate that many threads pass through at a time, until it is closed."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
@@ -27,13 +27,16 @@ class Gate:
                 self._changed.notify_all()
 
     @contextmanager
-    def closed(self) -> Iterator[None]:
-        """No thread is inside during the block; threads that close the gate take turns."""
+    def closed(self, hurry: Callable[[], None] = lambda: None) -> Iterator[None]:
+        """No thread is inside during the block; threads that close the gate take turns.
+
+        hurry: is called when no more threads can enter, so that those inside leave soon."""
         with self._changed:
             self._changed.wait_for(lambda: not self._closed)
             self._closed = True
         # An interrupt, such as Ctrl-C, while others are still inside must not leave the gate closed.
         try:
+            hurry()
             with self._changed:
                 self._changed.wait_for(lambda: not self._inside)
             yield

@@ -135,7 +135,7 @@ class Kit(Surroundings):
             # Reads of the web interface use up no fault rule and are not in the journal.
             return (look if environ.get(LOOK) else faulty)(environ, start_response)
 
-        return URLMap({'/': asked, CONTROL_PATH: control(self.tools, self.token)})
+        return URLMap({'/': tools.uploads.around(asked), CONTROL_PATH: control(self.tools, self.token)})
 
     def begin(self, service: Service, directory: Directory) -> None:
         self.tools.begin(service, directory)

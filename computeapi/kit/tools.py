@@ -20,6 +20,7 @@ from computeapi.kit.plans import Plans
 from computeapi.kit.rehearsal import DryRun
 from computeapi.kit.seed import Seed
 from computeapi.kit.snapshots import CloudSnapshot, CloudSnapshots
+from computeapi.kit.uploads import Uploads
 from computeapi.kit.webhooks import Webhooks
 from computeapi.main import Service
 from computeapi.serve.directory import Directory
@@ -49,6 +50,7 @@ class Tools:
         self.seed = seed or Seed()
         # All requests pass through it.
         self.gate = Gate()
+        self.uploads = Uploads()
         self.clock = CloudClock()
         self.journal = Journal()
         self.events = Events(self.clock)
@@ -94,9 +96,9 @@ class Tools:
         tasks.wake()
 
     @contextmanager
-    def standing_still(self) -> Iterator[None]:
-        """In the block, no request is answered and no worker runs a task."""
-        with self.gate.closed(), self.service.worker.gate.closed():
+    def standing_still(self, hurry: Callable[[], None] = lambda: None) -> Iterator[None]:
+        """In the block, no request is answered and no worker runs a task. hurry: ends requests in progress."""
+        with self.gate.closed(hurry), self.service.worker.gate.closed():
             yield
 
     def snapshot(self, name: str) -> None:
@@ -114,7 +116,7 @@ class Tools:
         self._restore(name, lambda: self.events.restored(name))
 
     def _restore(self, name: str, tell: Callable[[], None]) -> None:
-        with self.standing_still():
+        with self.standing_still(self.uploads.cut):
             self.snapshots.restore(name)
             tell()
             self.faults.found_otherwise()

@@ -4,15 +4,21 @@ import gc
 import os
 import socket
 import threading
+import time
 import weakref
 
 import pytest
+import requests
 from oslo_config import cfg
 
 from computeapi import config
 from computeapi.errors import Conflict, NotFound
+from computeapi.serve.http import server
 from computeapi.testing import Cloud
 from tests.kit.conftest import HTTP
+
+PATIENCE = 60
+"""How long to wait for what should happen soon, in seconds."""
 
 
 def open_files():
@@ -43,6 +49,53 @@ def test_nothing_is_left_of_a_cloud_that_has_gone():
     assert not folder.exists()
     with socket.socket() as probe:
         assert probe.connect_ex(('127.0.0.1', port))
+
+
+def test_a_cloud_ends_while_a_request_is_delayed(monkeypatch):
+    monkeypatch.setattr(server, 'MERCY', PATIENCE)
+    cloud = Cloud()
+    cloud.start()
+    rule = cloud.faults.add(path='/', delay=3600)
+    lost = in_thread(lambda: pytest.raises(requests.ConnectionError, requests.get, cloud.url))
+    eventually(lambda: rule.hits)
+    in_thread(cloud.stop).join(PATIENCE / 2)
+    assert repr(cloud) == '<Cloud that is not there>'
+    lost.join()
+
+
+def in_thread(function):
+    """Run the function in a thread, which is returned."""
+    thread = threading.Thread(target=function)
+    thread.start()
+    return thread
+
+
+def eventually(condition):
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_a_reset_does_not_wait_for_an_upload_that_has_stopped(cloud, http):
+    image = http.post('/image/v2/images', {'name': 'x', 'container_format': 'bare', 'disk_format': 'raw'}).json()['id']
+    going_on = threading.Event()
+
+    def half():
+        yield b'x' * 500_000
+        going_on.wait(PATIENCE)
+        yield b'x'
+
+    headers = {'Content-Type': 'application/octet-stream'}
+    upload = in_thread(lambda: http.request('PUT', f'/image/v2/images/{image}/file', data=half(), headers=headers))
+    eventually(lambda: http.get(f'/image/v2/images/{image}').json()['status'] == 'saving')
+    reset = in_thread(cloud.reset)
+    reset.join(PATIENCE / 2)
+    is_done = not reset.is_alive()
+    going_on.set()
+    upload.join()
+    reset.join()
+    assert is_done
 
 
 def test_several_clouds_are_several():

@@ -20,10 +20,8 @@ from computeapi.serve.http.request import Environ, WireRequest, add_body, whole
 from computeapi.serve.http.talk import SHORT, Talk
 
 LONGEST_HEAD = 64 * 1024
-"""The longest request line with headers that is buffered, in bytes: tokens and names of projects can make it long.
-
-The same limit applies to bytes between the pieces of a body, or after it, that are not part of it.
-"""
+"""The longest request line with headers that is buffered, in bytes: tokens and names of projects can make it long. Also
+the limit for bytes between the pieces of a body, or after it, that are not part of it."""
 BUFFERED = 128 * 1024
 """The longest body that is buffered before the app is called, in bytes; the JSON of a request is shorter."""
 PACE = 64 * 1024
@@ -96,7 +94,9 @@ class ClientConnection(WireRequest, asyncio.Protocol):
         self.transport.abort()
 
     def finish(self) -> None:
-        """Answer the requests so far, and no more."""
+        """Answer the requests so far, and no more; none that is delayed."""
+        if self.current is not None and self.current.delayed:
+            return self.leave()
         self.finished = True
         self.end_feed()
         if self.talk is not None:

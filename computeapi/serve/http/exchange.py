@@ -56,6 +56,8 @@ class Exchange:
         self.feed: Feed | None = None
         self.resting = False
         self.timer: TimerHandle | None = None
+        # The app asked to be called again later.
+        self.delayed = False
         self.begun = False
         self.bodiless = self.chunked = False
         self.owed: int | None = None

@@ -75,6 +75,7 @@ class Hub:
 
     def begin(self, exchange: Exchange) -> None:
         """Have the app answer the request."""
+        exchange.delayed = False
         threads = self.threads if exchange.body is None else self.uploads
         threads.run(functools.partial(self._ask, exchange))
 
@@ -82,7 +83,12 @@ class Hub:
         try:
             exchange.begin(self.app)
         except Later as later:
-            self.call_soon(self.loop.call_later, later.seconds, self.begin, exchange)
+            self.call_soon(self.delay, exchange, later.seconds)
+
+    def delay(self, exchange: Exchange, seconds: float) -> None:
+        """Have the app answer the request after this time."""
+        exchange.delayed = True
+        self.loop.call_later(seconds, self.begin, exchange)
 
     def rest(self, exchange: Exchange, feed: Feed) -> None:
         """Continue a feed when there is a next piece; no thread waits for it."""

@@ -71,7 +71,7 @@ class Talk:
                 exchange.begin(self.hub.app)
             except Later as later:
                 self.hub.call_soon(self.connection.take_back, exchange)
-                self.hub.call_soon(self.hub.loop.call_later, later.seconds, self.hub.begin, exchange)
+                self.hub.call_soon(self.hub.delay, exchange, later.seconds)
                 return
 
     def deliver(self, exchange: Exchange, data: bytes, last: bool) -> None:
