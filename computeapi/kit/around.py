@@ -140,5 +140,5 @@ class Kit(Surroundings):
     def begin(self, service: Service, directory: Directory) -> None:
         self.tools.begin(service, directory)
         self.watched.on = True
-        for account in self.tools.accounts:
+        for account in self.tools.accounts.known.values():
             self.told(account)

@@ -1,16 +1,24 @@
-"""Named snapshots of a cloud: its database, the data of its images, and what was drawn from its seed."""
+"""Named snapshots of a cloud: its database, the data of its images, the draws of its seed, and known passwords."""
+
+from __future__ import annotations
 
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from computeapi.db.copies import copy_of, put_back
 from computeapi.db.engine import Store
 from computeapi.errors import Conflict, Invalid, NotFound
+from computeapi.kit.accounts import KnownAccounts
 from computeapi.kit.seed import Drawn, Seed
 from computeapi.serve.directory import Directory, database, removed_with
+
+if TYPE_CHECKING:
+    from computeapi.kit.scenes.accounts import UserAccount
 
 MOST = 100
 LONGEST_NAME = 255
@@ -23,9 +31,9 @@ class CloudSnapshot:
     Image data is never overwritten, so a snapshot contains hard links to the same files.
     """
 
-    def __init__(self, store: Store, images: Path, drawn: Drawn, folder: Path):
+    def __init__(self, store: Store, images: Path, drawn: Drawn, accounts: Mapping[str, UserAccount], folder: Path):
         """folder: where the directory for the links to image data is created."""
-        self.pages, self.drawn = copy_of(store), drawn
+        self.pages, self.drawn, self.accounts = copy_of(store), drawn, accounts
         folder.mkdir(exist_ok=True)
         self.images = Path(tempfile.mkdtemp(dir=folder))
         removed_with(self, self.images)
@@ -47,8 +55,8 @@ class CloudSnapshot:
 class CloudSnapshots:
     """The snapshots of a cloud with a directory, by name. The caller ensures that nothing writes meanwhile."""
 
-    def __init__(self, store: Store, directory: Directory, seed: Seed):
-        self.store, self.seed = store, seed
+    def __init__(self, store: Store, directory: Directory, seed: Seed, accounts: KnownAccounts):
+        self.store, self.seed, self.accounts = store, seed, accounts
         self.images, self.folder = directory.path / IMAGES, directory.path / 'snapshots'
         self.kept: dict[str, CloudSnapshot] = {}
 
@@ -58,7 +66,7 @@ class CloudSnapshots:
 
     def now(self) -> CloudSnapshot:
         """The current state."""
-        return CloudSnapshot(self.store, self.images, self.seed.drawn, self.folder)
+        return CloudSnapshot(self.store, self.images, self.seed.drawn, self.accounts.known, self.folder)
 
     def take(self, name: str) -> None:
         """Save the current state; Conflict if the name is taken, Invalid for an invalid name or too many snapshots."""
@@ -81,6 +89,7 @@ class CloudSnapshots:
         snapshot = self.get(name)
         snapshot.put_back(self.store, self.images)
         self.seed.drawn = snapshot.drawn
+        self.accounts.set(snapshot.accounts)
 
     def delete(self, name: str) -> None:
         """Delete a snapshot; NotFound."""

@@ -10,6 +10,7 @@ from computeapi.backends.hypervisor.behaviour import Behaviour
 from computeapi.db.engine import Store
 from computeapi.errors import Conflict
 from computeapi.gate import Gate
+from computeapi.kit.accounts import KnownAccounts
 from computeapi.kit.clock import CloudClock
 from computeapi.kit.events import Events
 from computeapi.kit.faults import Faults
@@ -57,7 +58,7 @@ class Tools:
         self.webhooks = Webhooks(self.events, webhook_allow)
         self.hints = Hints()
         self.scene = scene
-        self.accounts: list[UserAccount] = []
+        self.accounts = KnownAccounts()
         self.faults = Faults(self.clock, lambda: self.service.platform.tasks.hasten_all())
         self.plans = Plans(self.hasten, self._store)
         self.hosts, self.cells = HostOutages(self._service), CellOutages(self._service)
@@ -79,10 +80,11 @@ class Tools:
 
     def begin(self, service: Service, directory: Directory) -> None:
         """Begin, when the cloud has its initial content."""
-        self.service, self.snapshots = service, CloudSnapshots(service.store, directory, self.seed)
+        self.service = service
+        self.snapshots = CloudSnapshots(service.store, directory, self.seed, self.accounts)
         self.clock.tell(service.found_otherwise, service.platform.tasks.wake)
         if self.scene is not None:
-            self.accounts = self.load(self.scene)
+            self.load(self.scene)
         # A branch may start from a snapshot with cells that were down.
         self.cells.found_otherwise()
         self.snapshot(INITIAL)
@@ -149,6 +151,7 @@ class Tools:
         with self.standing_still(), self.seed.during('load'):
             found = loading.load(self.service, source)
             self.seed.keep_apart(source.document)
+            self.accounts.learn(found)
             self._found_otherwise()
         return found
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
-from weakref import WeakKeyDictionary
 
 import yaml
 from oslo_config import cfg
@@ -25,7 +24,6 @@ from computeapi.kit.scenes import exporting
 from computeapi.kit.scenes.accounts import UserAccount
 from computeapi.kit.scenes.document import commented
 from computeapi.kit.seed import NOTHING, Seed
-from computeapi.kit.snapshots import CloudSnapshot
 from computeapi.kit.tools import INITIAL, Tools
 from computeapi.kit.webhooks import Webhooks
 from computeapi.listening import listening_at
@@ -104,8 +102,6 @@ class Cloud:
         self._told, self._given = told, list[UserAccount]()
         self._seed, self._drawn = seed, NOTHING
         self._webhook_allow = tuple(webhook_allow)
-        self._accounts: dict[str, UserAccount] = {}
-        self._accounts_then = WeakKeyDictionary[CloudSnapshot, dict[str, UserAccount]]()
         self._tools: Tools | None = None
         self._stack: ExitStack | None = None
         self._process = os.getpid()
@@ -141,19 +137,22 @@ class Cloud:
         doors = consoles.open_doors(conf, stack, HOST, conf.api.public_url or serve.url(listening))
         app, own = stack.enter_context(serve.running(conf, self._directory, surroundings=kit, doors=doors))
         self._tools, self.control_token = kit.tools, kit.token
-        self._accounts = {user: UserAccount.own(user, password) for user, password in own.items()}
-        self._learn((*self._given, *kit.tools.accounts))
-        self._accounts_then[kit.tools.snapshots.get(INITIAL)] = dict(self._accounts)
+        self._learn_at_first([UserAccount.own(*each) for each in own.items()], kit.tools)
         stack.enter_context(HTTPServer(app, [listening], conf.standalone, serve.THREADS).in_background())
         self.url = serve.url(listening)
         self._connections = stack.enter_context(ExitStack())
+        kit.tools.accounts.changed = self._write_clouds
         self._write_clouds()
 
-    def _learn(self, accounts: Iterable[UserAccount]) -> None:
-        """Add accounts by user name. If users of several domains have the same name, later ones include the domain."""
-        for each in accounts:
-            known = self._accounts.get(each.user, each)
-            self._accounts[each.user if known.domain == each.domain else f'{each.user}@{each.domain}'] = each
+    def _learn_at_first(self, own: Iterable[UserAccount], tools: Tools) -> None:
+        """Let the tools know the initial users, before those that they have loaded."""
+        loaded, tools.accounts.known = tools.accounts.known.values(), {}
+        tools.accounts.learn([*own, *self._given, *loaded])
+        tools.snapshots.get(INITIAL).accounts = tools.accounts.known
+
+    @property
+    def _accounts(self) -> Mapping[str, UserAccount]:
+        return {} if self._tools is None else self._tools.accounts.known
 
     def _write_clouds(self) -> None:
         clouds = credentials.clouds_of(self.url, self._conf.api.auth_strategy, self.passwords)
@@ -236,7 +235,8 @@ class Cloud:
     @property
     def passwords(self) -> Mapping[str, str]:
         """Passwords by user name: those of `admin` and `demo`, each with a project of the same name, and of users that
-        were loaded. If a user of another domain has the same name, the key includes the domain: `demo@east`."""
+        were loaded, here or through the control API. If a user of another domain has the same name, the key includes
+        the domain: `demo@east`."""
         return {user: account.password for user, account in self._accounts.items()}
 
     def load(self, given: Path | str | Mapping[str, Any]) -> None:
@@ -245,9 +245,7 @@ class Cloud:
 
         Raises computeapi.errors.Invalid with the line and place of an error; then nothing was loaded.
         """
-        found = self.tools.load(Path(given) if isinstance(given, str) else given)
-        self._learn(found)
-        self._write_clouds()
+        self.tools.load(Path(given) if isinstance(given, str) else given)
 
     def export(self, path: Path | str | None = None, *, hashes: bool = False) -> dict[str, Any]:
         """Everything in the cloud, as `load` takes it; also written to a file if a path is given.
@@ -323,24 +321,14 @@ class Cloud:
         self.tools.reset()
         # Otherwise a process with many tests would have too many open files.
         self._connections.close()
-        self._recall(INITIAL)
 
     def snapshot(self, name: str) -> None:
         """Save the current state under this name; computeapi.errors.Conflict if the name is taken."""
         self.tools.snapshot(name)
-        self._accounts_then[self.tools.snapshots.get(name)] = dict(self._accounts)
 
     def restore(self, name: str) -> None:
         """Return to the state in the snapshot; computeapi.errors.NotFound."""
         self.tools.restore(name)
-        self._recall(name)
-
-    def _recall(self, name: str) -> None:
-        """Restore the known accounts to those of a snapshot, unless it was taken through the control API."""
-        then = self._accounts_then.get(self.tools.snapshots.get(name), self._accounts)
-        if self._accounts != then:
-            self._accounts = dict(then)
-            self._write_clouds()
 
     def branch(self, name: str | None = None) -> 'Cloud':
         """Another cloud that starts from the snapshot *name*, or from the current state; computeapi.errors.NotFound.
@@ -358,6 +346,6 @@ class Cloud:
 
         conf, allowed = copy.deepcopy(self._conf), self._webhook_allow
         other = Cloud(conf=conf, prepare=prepare, seed=self._seed, webhook_allow=allowed)
-        other._given = list(self._accounts_then.get(snapshot, self._accounts).values())
+        other._given = list(snapshot.accounts.values())
         other._drawn = snapshot.drawn
         return other

@@ -337,7 +337,9 @@ def test_what_is_there_already_is_a_conflict(loaded):
 def test_the_control_api_loads_and_exports(cloud, http):
     answer = http.control('POST', '/load', {'document': SCENE.read_text()})
     assert answer.status_code == 200, answer.text
-    assert {each['user'] for each in answer.json()['accounts']} == {'alice', 'bob'}
+    told = {each['user']: each['password'] for each in answer.json()['accounts']}
+    assert told.keys() == {'alice', 'bob'} and told.items() <= cloud.passwords.items()
+    assert 'computeapi-alice' in cloud.clouds_yaml.read_text()
     exported = http.control('GET', '/export')
     assert exported.headers['Content-Type'].startswith('application/yaml')
     assert yaml.safe_load(exported.text)['replace'] is True
@@ -345,6 +347,9 @@ def test_the_control_api_loads_and_exports(cloud, http):
     assert 'password_hash' in http.control('GET', '/export?hashes=true').text
     refused = http.control('POST', '/load', {'document': {'version': 2}})
     assert refused.status_code == 400 and 'version' in refused.text
+    assert http.control('POST', '/reset').status_code == 204
+    assert cloud.passwords.keys() == {'admin', 'demo'}
+    assert 'alice' not in cloud.clouds_yaml.read_text()
 
 
 def test_a_command_runs_with_a_cloud_that_was_loaded(tmp_path, capfd):
