@@ -38,7 +38,7 @@ STATUSES = frozenset({*STATUS.values(), *(name for each in STATUS_BY_TASK.values
 FACTS = closed(
     {
         'state': {
-            **one_of(*sorted(STATUSES), *sorted(TaskState)),
+            **one_of(*sorted(STATUSES), *sorted(map(str, TaskState))),
             'description': 'a status, such as BUILD, or a task_state, such as shelving',
         },
         'operation': {**one_of(*sorted(OPERATIONS)), 'description': 'an operation of the hypervisor, such as spawn'},

@@ -7,9 +7,11 @@ from datetime import timedelta
 import pytest
 import requests
 from openstack import exceptions
+from urllib3.exceptions import ProtocolError
 
 from computeapi.clock import utcnow
 from computeapi.errors import Invalid
+from computeapi.testing import Cloud
 from tests.kit.conftest import HTTP
 
 NOBODY = '/v2.1/servers/00000000-0000-4000-8000-000000000000'
@@ -121,6 +123,27 @@ def test_what_waits_does_not_reach_the_cloud_of_the_next_test(cloud, http, add):
     cloud.reset()
     thread.join()
     assert len(errors) == 1
+
+
+def test_an_answer_that_trickles_outlasts_the_timeout_of_each_read(cloud, http, add):
+    complete = http.get('/v2.1/flavors/detail')
+    rule = add(operation='GET /flavors/detail', trickle=2)
+    trickled = http.session.get(f'{cloud.url}/v2.1/flavors/detail', timeout=1)
+    assert trickled.json() == complete.json() and rule.hits == 1
+    assert trickled.headers['Content-Length'] == complete.headers['Content-Length']
+    rule.remove()
+    add(operation='GET /flavors', trickle=0.2, status=503, message='Busy.')
+    assert http.get('/v2.1/flavors').json()['serviceUnavailable']['message'] == 'Busy.'
+    assert [entry.status for entry in cloud.journal.entries('GET /flavors')] == [503]
+
+
+def test_an_answer_that_trickles_ends_with_the_cloud():
+    with Cloud() as own:
+        own.faults.add(path='/', trickle=3600)
+        answer = requests.get(own.url, stream=True, timeout=30)
+        assert answer.raw.read(1)
+    with pytest.raises(ProtocolError):
+        answer.raw.read()
 
 
 def test_delays_add_up_until_something_happens(http, add):
@@ -286,6 +309,8 @@ def test_a_time_by_the_clock_of_the_cloud(cloud, http, add):
         ({'min_version': '2.50', 'max_version': '2.10', 'status': 500}, 'no microversion from 2.50 to 2.10'),
         ({'status': 99}, '99'),
         ({'status': 500, 'cut': 'before'}, '`cut` cannot have a `status`'),
+        ({'trickle': 1, 'cut': 'before'}, '`cut` cannot have a `status` or `trickle`'),
+        ({'trickle': 0}, 'trickle'),
         ({'retry_after': 1, 'delay': 1}, 'require a `status`'),
         ({'probability': 0, 'status': 500}, 'probability'),
         ({'colour': 'red', 'status': 500}, 'colour'),

@@ -3,6 +3,7 @@
 import base64
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from urllib.parse import urlsplit
 
@@ -43,6 +44,20 @@ def test_requests_are_counted_by_their_operation(http, journal):
     assert journal.count('GET /images', service='compute') == 0
     assert journal.count('os-stop') == 1
     assert journal.count('DELETE /servers/{id}') == 0
+
+
+def test_a_request_is_waited_for(http, journal):
+    with ThreadPoolExecutor() as threads:
+        waiting = threads.submit(journal.wait_for, 'POST /servers', count=2, status=202)
+        http.boot('one')
+        assert not waiting.done()
+        http.boot('two')
+        assert waiting.result(30).request.body['server']['name'] == 'two'
+    assert journal.wait_for('POST /servers').number == journal.last('POST /servers').number
+    with pytest.raises(TimeoutError, match='There are 2 such requests among\n'):
+        journal.wait_for('POST /servers', count=3, timeout=0)
+    with pytest.raises(Invalid, match='did you mean POST /servers'):
+        journal.wait_for('POST /serverz')
 
 
 @pytest.mark.parametrize(
@@ -318,7 +333,7 @@ def test_a_reset_forgets_it_and_a_restore_does_not(http, cloud, journal):
     cloud.restore('one')
     assert journal.count('POST /servers') == 1
     cloud.reset()
-    assert repr(journal) == 'Nothing was asked.'
+    assert repr(journal) == '0 requests'
 
 
 # ------------------------------------------------------------------ exports

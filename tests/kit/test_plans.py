@@ -184,8 +184,9 @@ def test_a_server_is_deleted_while_its_state_lasts(cloud, http):
     ],
 )
 def test_what_does_not_fit_is_refused(cloud, facts):
-    with pytest.raises(Invalid):
+    with pytest.raises(Invalid) as refused:
         cloud.plans.add(**facts)
+    assert 'TaskState' not in str(refused.value)
     assert cloud.plans.list() == []
 
 

@@ -161,7 +161,7 @@ class Events:
             while not (found := self._found(wanted, since)):
                 left = until - time.monotonic()
                 if self.is_over or left <= 0:
-                    raise TimeoutError(f'No such event occurred, but\n{self}')
+                    raise TimeoutError(f'No such event occurred among\n{self}')
                 since = self.last
                 self._changed.wait(min(left, threading.TIMEOUT_MAX))
             return found[0]

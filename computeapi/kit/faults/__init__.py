@@ -46,8 +46,8 @@ class Faults:
         min_version, max_version, project, server (a prefix of the name), host, metadata.
         Which work: hypervisor ('spawn', 'reboot', '*'), project, server, host, metadata.
         When: probability and seed, nth, count, after and lasting (seconds).
-        What happens to requests: status with message or body and retry_after; delay and jitter (seconds); cut='before',
-        'after' or 'within'. To work: effect='fail' with message, 'hang', or 'slow' with delay and jitter.
+        What happens to requests: status with message or body and retry_after; delay and jitter, trickle (seconds);
+        cut='before', 'after' or 'within'. To work: effect='fail' with message, 'hang', or 'slow' with delay and jitter.
         """
         with self._lock:
             if len(self.list()) >= MOST_RULES:

@@ -9,6 +9,7 @@ from computeapi.kit.faults import Faults
 from computeapi.kit.faults.answers import answer_of, drained, shortened
 from computeapi.kit.faults.facts import RequestFacts, body_of
 from computeapi.kit.faults.rules import AFTER, WITHIN, FaultRule
+from computeapi.kit.faults.trickle import trickled
 from computeapi.kit.variables import ARRIVED
 from computeapi.main import Service
 from computeapi.serve.http.exchange import Later, NoAnswer
@@ -21,7 +22,8 @@ EPOCH = 'computeapi.kit.epoch'
 
 
 class FaultyApp:
-    """Delays requests as the rules say. Everything else that rules do is left to a FatedApp behind it.
+    """Delays requests and slows responses as the rules say. Everything else that rules do is left to a FatedApp behind
+    it.
 
     service: returns the service in which requests are looked up, if a rule needs that.
     """
@@ -40,7 +42,9 @@ class FaultyApp:
                 environ[EPOCH], environ[ARRIVED] = self.faults.epoch, (utcnow(), time.perf_counter())
                 # The server calls the app again after this time.
                 raise Later(seconds)
-        return self.app(environ, start_response)
+        rule = environ.get(FATE)
+        answer = self.app(environ, start_response)
+        return answer if rule is None or 'trickle' not in rule.facts else trickled(answer, rule.facts['trickle'])
 
     def _hit(self, environ: Environ) -> tuple[FaultRule | None, float]:
         """The rule that decides about the request, if there is one, and the delay before: delays of several rules add
@@ -49,7 +53,7 @@ class FaultyApp:
         for rule in self.faults.about_requests:
             if concerns(rule, asked) and rule.occasions.take():
                 seconds += rule.seconds()
-                if rule.facts.keys() & {'status', 'cut'}:
+                if rule.facts.keys() & {'status', 'cut', 'trickle'}:
                     return rule, seconds
         return None, seconds
 

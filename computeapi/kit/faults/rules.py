@@ -68,6 +68,9 @@ WHAT = {
     'retry_after': told({'type': 'integer', 'minimum': 0, 'maximum': 10**6}, 'the value of Retry-After, in seconds'),
     'delay': told(SECONDS, 'the delay before anything else happens, in seconds'),
     'jitter': told(SECONDS, 'the maximum of a random additional delay, in seconds'),
+    'trickle': told(
+        {**SECONDS, 'exclusiveMinimum': 0}, 'how many seconds the response takes, in small pieces, once it has begun'
+    ),
     'cut': told(
         one_of(BEFORE, AFTER, WITHIN), 'when the connection is closed: before the work, after it, in the response'
     ),
@@ -153,10 +156,12 @@ def _check_effect(facts: Mapping[str, Any]) -> None:
         if (facts['effect'] == SLOW) != bool(facts.get('delay') or facts.get('jitter')):
             raise Invalid('`slow` requires `delay` or `jitter`, and other effects have neither.')
         return
-    if 'cut' in facts and 'status' in facts:
-        raise Invalid('A rule with `cut` cannot have a `status`.')
-    if not facts.keys() & {'status', 'cut', 'delay', 'jitter'}:
-        raise Invalid('A rule needs an effect: `status`, `cut`, `delay` or `jitter`, or `effect` on a hypervisor.')
+    if 'cut' in facts and facts.keys() & {'status', 'trickle'}:
+        raise Invalid('A rule with `cut` cannot have a `status` or `trickle`.')
+    if not facts.keys() & {'status', 'cut', 'delay', 'jitter', 'trickle'}:
+        raise Invalid(
+            'A rule needs an effect: `status`, `cut`, `delay`, `jitter` or `trickle`, or `effect` on a hypervisor.'
+        )
     if 'status' not in facts and facts.keys() & {'message', 'body', 'retry_after'}:
         raise Invalid('`message`, `body` and `retry_after` require a `status`.')
     if 'body' in facts and len(orjson.dumps(facts['body'])) > LONGEST_BODY:

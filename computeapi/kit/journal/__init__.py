@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -44,7 +45,7 @@ class Journal:
     def __init__(self, most_entries: int = MOST_ENTRIES, most_bytes: int = MOST_BYTES):
         self.on = True
         self.most_entries, self.most_bytes = most_entries, most_bytes
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._file: int | None = None
         self._number = 0
         self._begin()
@@ -67,6 +68,7 @@ class Journal:
                 self.forgotten += 1
             if self._file is not None:
                 os.write(self._file, line(entry))
+            self._lock.notify_all()
 
     def clear(self) -> None:
         """Delete all entries; numbers continue."""
@@ -106,14 +108,26 @@ class Journal:
         """The number of entries that pass. If an assertion about it fails, pytest shows the requests."""
         found = self.entries(operation, **tests)
         count = Count(len(found))
-        count.told = _listed(found) if found else f'None of that kind, but\n{self}'
+        count.told = _listed(found) if found else f'None of that kind among\n{self}'
         return count
 
     def last(self, operation: str | None = None, **tests: Any) -> Entry:
         """The newest entry that passes; computeapi.errors.NotFound if none does."""
         found = self.entries(operation, **tests)
         if not found:
-            raise NotFound(f'No such request was made, but\n{self}')
+            raise NotFound(f'There is no such request among\n{self}')
+        return found[-1]
+
+    def wait_for(self, operation: str | None = None, *, count: int = 1, timeout: float = 60, **tests: Any) -> Entry:
+        """The newest entry that passes, as soon as there are `count` of them. Raises TimeoutError after `timeout`
+        seconds."""
+        until = time.monotonic() + timeout
+        with self._lock:
+            while len(found := self.entries(operation, **tests)) < count:
+                left = until - time.monotonic()
+                if left <= 0:
+                    raise TimeoutError(f'There are {len(found)} such requests among\n{self}')
+                self._lock.wait(min(left, threading.TIMEOUT_MAX))
         return found[-1]
 
     def __len__(self) -> int:
@@ -175,6 +189,6 @@ def _passes(entry: Entry, test: str, value: Any) -> bool:
 
 def _listed(entries: list[Entry]) -> str:
     if not entries:
-        return 'Nothing was asked.'
+        return '0 requests'
     left_out = [f'... {len(entries) - SHOWN} more'] if len(entries) > SHOWN else []
     return '\n'.join([f'{len(entries)} requests:', *left_out, *map(str, entries[-SHOWN:])])
