@@ -125,6 +125,14 @@ def test_what_waits_does_not_reach_the_cloud_of_the_next_test(cloud, http, add):
     assert len(errors) == 1
 
 
+@pytest.mark.parametrize(('abrupt', 'told'), [(False, 'without response'), (True, 'reset by peer')])
+@pytest.mark.parametrize('cut', ['before', 'after'])
+def test_a_connection_is_closed_or_reset(http, add, cut, abrupt, told):
+    add(operation='GET /flavors', cut=cut, abrupt=abrupt)
+    with pytest.raises(requests.ConnectionError, match=told):
+        flavors(http)
+
+
 def test_an_answer_that_trickles_outlasts_the_timeout_of_each_read(cloud, http, add):
     complete = http.get('/v2.1/flavors/detail')
     rule = add(operation='GET /flavors/detail', trickle=2)
@@ -311,6 +319,7 @@ def test_a_time_by_the_clock_of_the_cloud(cloud, http, add):
         ({'status': 500, 'cut': 'before'}, '`cut` cannot have a `status`'),
         ({'trickle': 1, 'cut': 'before'}, '`cut` cannot have a `status` or `trickle`'),
         ({'trickle': 0}, 'trickle'),
+        ({'status': 500, 'abrupt': True}, '`abrupt` requires `cut`'),
         ({'retry_after': 1, 'delay': 1}, 'require a `status`'),
         ({'probability': 0, 'status': 500}, 'probability'),
         ({'colour': 'red', 'status': 500}, 'colour'),

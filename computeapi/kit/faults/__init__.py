@@ -47,7 +47,8 @@ class Faults:
         Which work: hypervisor ('spawn', 'reboot', '*'), project, server, host, metadata.
         When: probability and seed, nth, count, after and lasting (seconds).
         What happens to requests: status with message or body and retry_after; delay and jitter, trickle (seconds);
-        cut='before', 'after' or 'within'. To work: effect='fail' with message, 'hang', or 'slow' with delay and jitter.
+        cut='before', 'after' or 'within', and abrupt. To work: effect='fail' with message, 'hang', or 'slow' with delay
+        and jitter.
         """
         with self._lock:
             if len(self.list()) >= MOST_RULES:

@@ -12,7 +12,7 @@ from computeapi.kit.faults.rules import AFTER, WITHIN, FaultRule
 from computeapi.kit.faults.trickle import trickled
 from computeapi.kit.variables import ARRIVED
 from computeapi.main import Service
-from computeapi.serve.http.exchange import Later, NoAnswer
+from computeapi.serve.http.exchange import ABRUPT, Later, NoAnswer
 from computeapi.web.filters import Environ, WSGIApp
 
 FATE = 'computeapi.kit.fate'
@@ -68,6 +68,8 @@ class FatedApp:
         rule = environ.pop(FATE, None)
         if rule is None or not rule.facts.keys() & {'status', 'cut'}:
             return self.app(environ, start_response)
+        if rule.facts.get('abrupt'):
+            environ[ABRUPT] = True
         if rule.facts.get('cut') == AFTER:
             drained(self.app, environ)
             raise NoAnswer()

@@ -74,6 +74,7 @@ WHAT = {
     'cut': told(
         one_of(BEFORE, AFTER, WITHIN), 'when the connection is closed: before the work, after it, in the response'
     ),
+    'abrupt': told({'type': 'boolean'}, 'whether a connection that is cut is reset (RST) instead of closed (false)'),
     'effect': told(one_of(FAIL, HANG, SLOW), 'the effect on the hypervisor operation; slow is set by delay and jitter'),
 }
 FACTS = closed({**WHICH, **WHEN, **WHAT})
@@ -158,6 +159,8 @@ def _check_effect(facts: Mapping[str, Any]) -> None:
         return
     if 'cut' in facts and facts.keys() & {'status', 'trickle'}:
         raise Invalid('A rule with `cut` cannot have a `status` or `trickle`.')
+    if 'abrupt' in facts and 'cut' not in facts:
+        raise Invalid('`abrupt` requires `cut`.')
     if not facts.keys() & {'status', 'cut', 'delay', 'jitter', 'trickle'}:
         raise Invalid(
             'A rule needs an effect: `status`, `cut`, `delay`, `jitter` or `trickle`, or `effect` on a hypervisor.'

@@ -14,7 +14,7 @@ from http import HTTPStatus
 import httptools
 
 from computeapi.serve.http.body import StreamedBody
-from computeapi.serve.http.exchange import Exchange, refusal
+from computeapi.serve.http.exchange import ABRUPT, Exchange, part, refusal
 from computeapi.serve.http.hub import ENVIRON, Hub
 from computeapi.serve.http.request import Environ, WireRequest, add_body, whole
 from computeapi.serve.http.talk import SHORT, Talk
@@ -357,13 +357,12 @@ class ClientConnection(WireRequest, asyncio.Protocol):
             return self.go_on(self.current)
         if not self.current.closing:
             return self.next()
-        incomplete = self.arriving is self.current
+        exchange, self.current, self.finished = self.current, None, True
         self.queue.clear()
-        self.current, self.finished = None, True
-        if incomplete:
+        if self.arriving is exchange:
             self.linger()
         else:
-            self.transport.close()
+            part(self.transport, abruptly=ABRUPT in exchange.environ)
 
     def go_on(self, exchange: Exchange) -> None:
         """Request the next piece of a response."""

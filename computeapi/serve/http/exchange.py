@@ -5,8 +5,10 @@ from __future__ import annotations
 import functools
 import logging
 import re
+import socket
+import struct
 import time
-from asyncio import TimerHandle
+from asyncio import TimerHandle, Transport
 from collections.abc import Callable, Iterable, Iterator
 from email.utils import formatdate
 from http import HTTPStatus
@@ -20,6 +22,8 @@ LOG = logging.getLogger(__name__)
 
 PIECE = 256 * 1024
 """How many bytes of a long response are created at a time."""
+ABRUPT = 'computeapi.abrupt'
+"""In the environ if the connection, where it ends with the response, is reset instead of closed."""
 FORBIDDEN = re.compile('[\r\n\0]')
 
 Headers = list[tuple[str, str]]
@@ -196,3 +200,12 @@ def refusal(status: HTTPStatus) -> bytes:
 @functools.lru_cache(maxsize=1)
 def date(second: int) -> str:
     return formatdate(second, usegmt=True)
+
+
+def part(transport: Transport, *, abruptly: bool) -> None:
+    """Close a connection; abruptly: with a RST, as a machine does that has lost it."""
+    if abruptly:
+        transport.get_extra_info('socket').setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+        transport.abort()
+    else:
+        transport.close()
