@@ -57,7 +57,7 @@ class Webhooks:
             if self._is_over:
                 raise Invalid('The cloud is shutting down.')
             if len(self._hooks) >= MOST_HOOKS:
-                raise Invalid(f'There are {MOST_HOOKS} webhooks, and no room for more.')
+                raise Invalid(f'There are already {MOST_HOOKS} webhooks, which is the maximum.')
             roused = threading.Event()
             reader = self.events.read(wanted, self.events.last, roused.set)
             hook = Webhook(next(self._ids), url, target, reader, secret, key, self._remove, roused)
