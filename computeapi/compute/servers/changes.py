@@ -71,7 +71,8 @@ class Changes:
 
     def _enter(self, connection: sa.Connection, server: Server, transition: Transition, **values: Any) -> None:
         """Set the new state, if the current one allows it and the server has nothing that the transition forbids."""
-        new = {'task_state': transition.during, 'updated_at': self.clock(), **values}
+        states = {} if transition.beside else {'task_state': transition.during}
+        new = {**states, 'updated_at': self.clock(), **values}
         allowed, doing = transition.allowed, transition.while_doing
         if not rows.change(connection, server.uuid, new, vm_states=allowed, task_states=doing):
             raise refusal(rows.get(connection, server.uuid), server.uuid, transition)

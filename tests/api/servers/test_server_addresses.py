@@ -93,6 +93,17 @@ def test_what_is_not_there_shows_later(api, act, addresses, history, server, nam
     assert api.get(f'/servers/{server}').json['server']['status'] == 'ACTIVE'
 
 
+@pytest.mark.parametrize(
+    ('name', 'facts'), [('addFixedIp', {'networkId': NETWORK}), ('removeFixedIp', {'address': '10.0.0.99'})]
+)
+def test_a_server_goes_on_with_what_it_is_doing(api, act, create, server, settle, name, facts):
+    new = create().json['server']['id']
+    assert act(name, server=new, **facts).status == 202
+    assert api.post(f'/servers/{server}/action', {'os-stop': None}, as_=BOB).status == 202
+    assert act(name, **facts).status == 202
+    assert [api.get(f'/servers/{each}').json['server']['status'] for each in (new, server)] == ['ACTIVE', 'SHUTOFF']
+
+
 def test_fixed_addresses_are_checked(act, server, servers):
     assert act('addFixedIp', networkId='').status == 400
     assert act('removeFixedIp', address='x').status == 400
