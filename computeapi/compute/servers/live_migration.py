@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from computeapi.backends.hypervisor import Capability, Hypervisor, HypervisorError, PowerState
+from computeapi.backends.hypervisor import Capability, Hypervisor, HypervisorError, NotYet, PowerState
 from computeapi.compute.hosts import is_host_up
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import HostState, NoValidHost
@@ -23,7 +23,7 @@ from computeapi.db.server_migrations import Migration
 from computeapi.db.servers import Server, is_volume_backed
 from computeapi.db.tasks import Task
 from computeapi.errors import Invalid, MigrationNotFound, NotSupported
-from computeapi.states import MigrationStatus, TaskState, VMState
+from computeapi.states import GOING, MigrationStatus, TaskState, VMState
 
 LOG = logging.getLogger(__name__)
 KIND, DECISION = 'live-migration', 'conductor_live_migrate_instance'
@@ -33,6 +33,8 @@ RUNNING = (MigrationStatus.RUNNING,)
 WAITING = (MigrationStatus.ACCEPTED, MigrationStatus.QUEUED, MigrationStatus.PREPARING)
 # The power states of a machine that is on its host for good.
 RUNS = (PowerState.RUNNING, PowerState.PAUSED)
+# The server does without its machine: it is being deleted, evacuated or rebuilt.
+WITHOUT_MACHINE = GOING | {TaskState.REBUILDING}
 UNDER_WAY = (*WAITING, *RUNNING, MigrationStatus.CANCELLING, MigrationStatus.FORCING)
 
 
@@ -252,13 +254,17 @@ def has_arrived(platform: Platform, server: Server, migration: Migration) -> boo
 
 
 def is_found_there(platform: Platform, server: Server, migration: Migration) -> bool:
-    """The same when the migration is given up, without waiting for a host that is down: if the source no longer has the
-    machine, it can only be on the destination."""
+    """The same when the migration is given up, as soon as one of the hosts is up: if the source no longer has the
+    machine, it can only be on the destination. NotYet while both are down: a guess could destroy the only machine."""
     if migration.dest_host is None or migration.status in WAITING:
         return False
     if is_host_up(platform, migration.dest_host):
         return has_arrived(platform, server, migration)
-    return is_host_up(platform, server.host) and platform.hypervisor.power_state(server) is None
+    if is_host_up(platform, server.host):
+        return platform.hypervisor.power_state(server) is None
+    if server.task_state in WITHOUT_MACHINE:
+        return False
+    raise NotYet(placement.AGAIN_SECONDS)
 
 
 def arrive(job: Job, migration: Migration) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from computeapi.backends.hypervisor import HypervisorError, PowerState
+from computeapi.backends.hypervisor import HypervisorError, NotYet, PowerState
 from computeapi.compute.servers import ports
 from computeapi.db import services as services_rows
 from computeapi.db.allocations import Amounts, replace
@@ -11,6 +11,7 @@ from computeapi.db.tables.compute import allocations, services
 from computeapi.db.tables.servers import tasks
 
 AUTO = {'host': None, 'block_migration': 'auto'}
+RESET = {'os-resetState': {'state': 'active'}}
 OLD = {'host': None, 'block_migration': False, 'disk_over_commit': False}
 
 
@@ -133,6 +134,55 @@ def test_a_server_that_runs_on_the_other_host_alone_stays_there(
     assert shown() == ('ACTIVE', None, there) and held() == [there]
     assert last(api) == (status, before, other(before))
     assert (server, there) in cloud.service.hypervisor.machines()
+
+
+@pytest.fixture
+def both_down(cloud, server, migrate, shown, settle, monkeypatch):
+    """both_down(error): the server has moved when both hosts go down, and its worker gets this error."""
+
+    def begin(error):
+        before, driver = shown()[-1], type(cloud.service.hypervisor)
+
+        def live_migrate(self, server, host, facts, wish):
+            self.store.tell(DOMAINS.update, {'host': host}, server_id=server.uuid, host=server.host)
+            for each in (server.host, host):
+                down(cloud, server.uuid, each)
+            raise error
+
+        monkeypatch.setattr(driver, 'live_migrate', live_migrate)
+        migrate('2.34')
+        settle()
+        monkeypatch.undo()
+        return other(before)
+
+    return begin
+
+
+@pytest.mark.parametrize('reset', [True, False])
+def test_while_both_hosts_are_down_neither_is_believed_to_have_the_server(
+    cloud, api, server, both_down, shown, held, settle, reset
+):
+    there = both_down(NotYet(60) if reset else HypervisorError('Nobody answers.'))
+    if reset:
+        assert api.post(f'/servers/{server}/action', RESET).status == 202
+    settle()
+    assert shown() == (('ACTIVE', None, other(there)) if reset else ('MIGRATING', 'migrating', other(there)))
+    assert cloud.service.hypervisor.machines() == [(server, there)]
+    cloud.service.hosts.report()
+    cloud.service.platform.tasks.hasten_all()
+    settle()
+    assert shown() == ('ACTIVE', None, there) and held() == [there]
+    assert cloud.service.hypervisor.machines() == [(server, there)]
+
+
+@pytest.mark.parametrize('reset', [True, False])
+def test_a_server_is_deleted_while_both_hosts_are_down(api, server, both_down, held, settle, reset):
+    both_down(NotYet(60))
+    if reset:
+        assert api.post(f'/servers/{server}/action', RESET).status == 202
+    assert api.delete(f'/servers/{server}').status == 204
+    settle()
+    assert api.get(f'/servers/{server}').status == 404 and held() == []
 
 
 @pytest.mark.parametrize(('times', 'state', 'status'), [(1, 'ACTIVE', 'completed'), (9, 'ERROR', 'running')])
