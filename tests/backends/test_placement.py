@@ -5,7 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from computeapi import config
 from computeapi.backends.placement import Holding, Inventory, PlacementRefused, Provider, ResourceRequest, StaleHolding
+from computeapi.backends.placement.service import PlacementService
 from tests.backends.implementations import PLACEMENT
 
 ROOM = {'VCPU': Inventory(4, 2.0, 8), 'MEMORY_MB': Inventory(1024, 1.0, 1024, reserved=24)}
@@ -140,6 +142,19 @@ def test_an_aggregate_that_is_gone(world, placement, host):
         placement.leave_aggregate(aggregate, [host.id])
         assert world.there(host)['aggregates'] == set()
     assert world.there(other)['aggregates'] == {aggregate}
+
+
+def test_two_processes_remove_a_host_from_an_aggregate(monkeypatch):
+    host, aggregate, sent = str(uuid.uuid4()), str(uuid.uuid4()), []
+    answers = {'?member_of=': {'resource_providers': [{'uuid': host}]}, '/aggregates': {'aggregates': ['other']}}
+
+    def ask(self, method, path, body=None):
+        sent.append((method, body))
+        return next(answer for part, answer in answers.items() if part in path)
+
+    monkeypatch.setattr(PlacementService, '_ask', ask)
+    PlacementService(config.load([])).leave_aggregate(aggregate, [host])
+    assert sent[-1] == ('PUT', {'aggregates': ['other']})
 
 
 BANDWIDTH = 'NET_BW_EGR_KILOBIT_PER_SEC'

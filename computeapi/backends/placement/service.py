@@ -103,7 +103,8 @@ class PlacementService:
         members = self._ask('GET', f'/resource_providers?member_of={aggregate_id}')['resource_providers']
         for provider_id in {each['uuid'] for each in members} & set(provider_ids):
             found = self._ask('GET', _path(provider_id, 'aggregates'))
-            found['aggregates'].remove(aggregate_id)
+            # Another process may have removed it meanwhile.
+            found['aggregates'] = _chosen(found['aggregates'], {aggregate_id: False})
             self._ask('PUT', _path(provider_id, 'aggregates'), found)
 
     def _known(self, provider_id: str) -> Mapping[str, Any] | None:
