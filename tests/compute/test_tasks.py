@@ -343,9 +343,10 @@ def test_a_request_that_fails_takes_back_what_it_made(queue, servers):
     assert queue.idle()
 
 
-def test_what_a_request_could_not_take_back_is_left_to_a_worker(queue, process, servers):
+@pytest.mark.parametrize('error', [NeighbourAway(name='Glance'), ValueError('a bug')])
+def test_what_a_request_could_not_take_back_is_left_to_a_worker(queue, process, servers, error):
     def undo():
-        raise NeighbourAway(name='Glance')
+        raise error
 
     with pytest.raises(Conflict), leased(queue, servers.add(), undo) as task:
         raise Conflict('No.')

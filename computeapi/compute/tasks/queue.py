@@ -150,8 +150,10 @@ class Tasks:
         except Exception:
             try:
                 undo()
-            except Error as error:
-                LOG.warning('The cleanup after %s of server %s is left to a worker: %s', task.kind, server_id, error)
+            except Exception as error:
+                bug = None if isinstance(error, Error) else error
+                message = 'The cleanup after %s of server %s is left to a worker: %s'
+                LOG.warning(message, task.kind, server_id, error, exc_info=bug)
                 self.store.tell(self.release, task, None)
             else:
                 self.store.tell(self.done, task)
