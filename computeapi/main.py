@@ -344,8 +344,8 @@ class Service:
 
     def take_audit_turn(self) -> None:
         """Repair what no task holds, if this process is the one that does so for all."""
-        self.audit.take_turn(self.heartbeat.is_first)
         if self.heartbeat.is_first():
+            list(self.audit.repair())
             # A task may still have held one of these servers when its host came back.
             evacuation.return_hosts(self.platform, self.hosts.running())
 

@@ -76,11 +76,6 @@ class CloudAudit:
             LOG.warning('Found %s; it is %s', finding, 'repaired' if mended else 'left alone')
             yield finding, mended
 
-    def take_turn(self, is_mine: Callable[[], bool]) -> None:
-        """Repair, if this process is the one that does so for all."""
-        if is_mine():
-            list(self.repair())
-
     def _mend(self, finding: Finding) -> bool:
         if finding.mend is None:
             return False

@@ -196,7 +196,7 @@ def test_what_a_task_holds_is_left_alone(cloud, act, server, audit, settle, stor
     assert [finding.what for finding in audit.findings()] == ['the claim on compute2']
 
 
-def test_it_is_done_now_and_then_by_one_process(store, cloud, server, change, audit):
+def test_it_is_done_now_and_then_by_one_process(store, cloud, server, change, service, monkeypatch):
     turns, over = iter([False, True, True]), threading.Event()
 
     def is_mine():
@@ -206,7 +206,8 @@ def test_it_is_done_now_and_then_by_one_process(store, cloud, server, change, au
         return mine
 
     change(table.update().values(task_state='resize_migrating'))
-    auditor = Periodic('audit', lambda: audit.take_turn(is_mine), 0.01)
+    monkeypatch.setattr(service.heartbeat, 'is_first', is_mine)
+    auditor = Periodic('audit', service.take_audit_turn, 0.01)
     auditor.start()
     assert over.wait(30)
     auditor.stop()
