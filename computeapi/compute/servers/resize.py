@@ -276,10 +276,8 @@ def revert(job: Job) -> None:
     migration = moves.migration_of(job)
     running = migration.old_vm_state == VMState.ACTIVE
     with job.event('compute_revert_resize'):
-        if job.server.host != migration.source_host:
-            placement.remove_machine(job.driver, job.server)
-            disks.disconnect(job.platform, job.elevated, job.server)
         return_home(job, migration)
+        leave_new_host(job)
     with job.event('compute_finish_revert_resize', migration.source_host):
         placement.connect(job)
         disks.connect(job.platform, job.elevated, job.server, job.server.host)
@@ -297,12 +295,21 @@ def revert(job: Job) -> None:
 
 
 def return_home(job: Job, migration: Migration) -> None:
-    """Restore the location and the size; from here on, the server is as before the resize."""
+    """Restore the location and the size; from here on, the server is as before the resize. The new machine is removed
+    afterwards, because the clean-up after a failure or a reset removes the machine on any other host."""
     where = placement.on(job.platform, migration.source_host, migration.source_node)
     flavor = migration.old_flavor or job.server.flavor
     counts = {name: flavor[name] for name in (*SIZES, 'root_gb', 'ephemeral_gb')}
     with job.store.write() as connection:
-        allocations.lock_hosts(connection, job.server.uuid)
         job.write(connection, flavor=flavor, **where, **counts)
-        allocations.release(connection, job.server.uuid, keep=migration.source_host)
-        placement.shrink(connection, job.server)
+
+
+def leave_new_host(job: Job) -> None:
+    """Remove the new machine, and release its allocation once the volumes are disconnected from its host."""
+    server = job.server
+    if job.store.ask(allocations.hosts_of, server.uuid) - {server.host}:
+        placement.remove_machines(job.platform, server, keep=server.host)
+        disks.disconnect(job.platform, job.elevated, server)
+    with job.store.write() as connection:
+        allocations.release(connection, server.uuid, keep=server.host)
+        placement.shrink(connection, server)

@@ -4,7 +4,9 @@ from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 
+from computeapi.compute.servers import disks
 from computeapi.compute.servers.resize import Resizes
+from computeapi.errors import Conflict
 from tests.api.servers.conftest import IMAGE
 from tests.soundness import problems
 
@@ -150,6 +152,20 @@ def test_resize_and_revert(act, state, world, server):
     assert held(world, server) == {before: 1}
     assert used(world) == (1, 1, 64)
     assert act(server, 'revertResize').status == 409
+
+
+def test_a_revert_that_fails_leaves_the_server_its_machine(act, state, world, server, monkeypatch):
+    def fail(*arguments, **facts):
+        raise Conflict('The volume is busy.')
+
+    world.flavor('2', vcpus=2)
+    before = state(server)[4]
+    act(server, 'resize', {'flavorRef': '2'})
+    monkeypatch.setattr(disks, 'disconnect', fail)
+    act(server, 'revertResize')
+    assert state(server)[0::4] == ('ERROR', before)
+    assert held(world, server) == {before: 1}
+    assert world.service.hypervisor.machines() == [(server, before)]
 
 
 def test_resize_confirms_itself(act, state, world, server, settle, service):
