@@ -12,7 +12,7 @@ import pytest
 from computeapi.backends.hypervisor.qemu import monitor
 from computeapi.backends.hypervisor.qemu.bridges.wires import WireRule
 from computeapi.backends.hypervisor.qemu.drivers import Around, local_driver
-from computeapi.backends.hypervisor.qemu.forwarding import Forward, admits, forwards_of, loopback_of
+from computeapi.backends.hypervisor.qemu.forwarding import Forward, Forwarding, admits, forwards_of, loopback_of
 from computeapi.backends.hypervisor.qemu.process import GuestProcess
 from computeapi.errors import Error
 from tests.backends.implementations import ADMIN
@@ -145,6 +145,31 @@ def test_a_guest_that_did_not_answer_is_told_when_it_does(networks, driver, boot
     os.kill(pid, signal.SIGCONT)
     driver.upkeep()
     assert not answers(here, 10022)
+
+
+def test_of_guests_that_hang_one_is_asked_at_a_time(networks, driver, boot, floating, monkeypatch, caplog):
+    ports = [make_port(networks, **OPEN) for _ in range(3)]
+    pids = [GuestProcess(driver.folder(boot(port))).pid for port in ports]
+    here = [floating(port)[1] for port in ports]
+    asked, tell = [], Forwarding._tell
+
+    def counted(self, folder, wanted):
+        asked.append(folder.server_id)
+        return tell(self, folder, wanted)
+
+    monkeypatch.setattr(Forwarding, '_tell', counted)
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    with monkeypatch.context() as patched:
+        patched.setattr(monitor, 'CONNECT_SECONDS', 0.5)
+        for _ in range(4):
+            driver.upkeep()
+    assert asked[3:] == asked[:3] and len(caplog.messages) == 3
+    for pid in pids:
+        os.kill(pid, signal.SIGCONT)
+    for _ in range(3):
+        driver.upkeep()
+    assert all(answers(each, 10022) for each in here)
 
 
 def test_a_network_service_that_is_away_changes_nothing(networks, driver, boot, floating, caplog, monkeypatch):

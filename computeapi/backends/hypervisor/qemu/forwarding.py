@@ -53,6 +53,8 @@ class Forwarding:
         # The forwards of each QEMU, as far as they were set up without a failure.
         self.told: dict[tuple[str, int], frozenset[Forward]] = {}
         self.amiss: set[str] = set()
+        # The QEMUs that did not answer, with the problem, the one that was asked longest ago first.
+        self.silent: dict[tuple[str, int], str] = {}
 
     def refresh(self) -> None:
         """Update the forwards of all running guests to what the network service says now."""
@@ -63,15 +65,26 @@ class Forwarding:
         except HypervisorError as error:
             LOG.warning(AMISS, error)
             return
-        amiss: set[str] = set()
-        for key, (folder, guest) in guests.items():
+        # A QEMU that hangs takes the time limit of its monitor: one of them is asked again, the others another time.
+        silent = [key for key in self.silent if key in guests]
+        self.silent = {key: self.silent[key] for key in silent[1:]}
+        amiss = {*self.silent.values()}
+        for key, (folder, guest) in [each for each in guests.items() if each[0] not in self.silent]:
             wanted = frozenset(self._wanted(guest, wires))
             # A QEMU that this process has not updated yet may have forwards of a previous process.
-            if self.told.pop(key, None) != wanted and (problems := self._tell(folder, wanted)):
-                # It is retried: the conflict may disappear, e.g. another guest that had the address until now.
-                amiss |= problems
-            else:
+            if self.told.pop(key, None) == wanted:
                 self.told[key] = wanted
+                continue
+            try:
+                problems = self._tell(folder, wanted)
+            except HypervisorError as error:
+                self.silent[key] = AMISS % error
+                amiss.add(AMISS % error)
+            else:
+                # A conflict is retried: it may disappear, e.g. another guest that had the address until now.
+                amiss |= problems
+                if not problems:
+                    self.told[key] = wanted
         for problem in sorted(amiss - self.amiss):
             LOG.warning(problem)
         self.amiss = amiss
@@ -99,20 +112,17 @@ class Forwarding:
                         yield Forward(machine.netdev_of(card), loopback_of(floating), here, str(fixed), port)
 
     def _tell(self, folder: GuestFolder, wanted: frozenset[Forward]) -> set[str]:
-        """Returns what has failed."""
+        """Returns what has failed; HypervisorError if the guest's QEMU does not answer."""
         problems = set()
-        try:
-            with Monitor(folder / QMP) as monitor:
-                there = forwards_of(commanded(monitor, 'info usernet'))
-                for forward in there - wanted:
-                    commanded(monitor, f'hostfwd_remove {forward.netdev} tcp:{forward.address}:{forward.port}')
-                for each in wanted - there:
-                    rule = f'tcp:{each.address}:{each.port}-{each.guest}:{each.to}'
-                    problem = commanded(monitor, f'hostfwd_add {each.netdev} {rule}').strip()
-                    if problem:
-                        problems.add(f'{rule} is not passed on to {folder.server_id}: {problem}')
-        except HypervisorError as error:
-            problems.add(AMISS % error)
+        with Monitor(folder / QMP) as monitor:
+            there = forwards_of(commanded(monitor, 'info usernet'))
+            for forward in there - wanted:
+                commanded(monitor, f'hostfwd_remove {forward.netdev} tcp:{forward.address}:{forward.port}')
+            for each in wanted - there:
+                rule = f'tcp:{each.address}:{each.port}-{each.guest}:{each.to}'
+                problem = commanded(monitor, f'hostfwd_add {each.netdev} {rule}').strip()
+                if problem:
+                    problems.add(f'{rule} is not passed on to {folder.server_id}: {problem}')
         return problems
 
 
