@@ -141,7 +141,7 @@ def test_what_was_connected_is_in_no_description(driver, server, guests, cinder)
     [
         ({'encrypted': True}, 'encrypted'),
         ({'format': 'qcow2'}, 'qcow2'),
-        ({'access_mode': 'ro'}, 'only be read'),
+        ({'access_mode': 'ro'}, 'read-only'),
         ({'driver_volume_type': 'punched_cards'}, 'punched_cards'),
         ({'device_path': None}, 'connected'),
     ],
