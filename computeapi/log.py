@@ -6,6 +6,7 @@ statements, and the secrets in them.
 
 import logging
 import logging.handlers
+import re
 from datetime import UTC, datetime
 
 import orjson
@@ -15,21 +16,27 @@ from computeapi.context import ACTING
 
 # The fields of a line that identify the caller.
 CALLER = ('request_id', 'global_request_id', 'user_id', 'project_id')
+CONTROL = re.compile('[\x00-\x1f\x7f-\x9f\u2028\u2029]')
+"""Characters that end a line, or that a terminal obeys."""
 FORMAT = '%(asctime)s %(process)d %(levelname)s %(name)s [%(caller)s] %(message)s'
 
 
 class Lines(logging.Formatter):
-    """Plain text, in UTC; a message is one line, whatever names clients have put into it."""
+    """Plain text, in UTC; a message is one printable line, whatever clients have put into it."""
 
     def __init__(self) -> None:
         super().__init__(FORMAT)
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         record.caller = getattr(record, 'request_id', None) or '-'
-        return super().formatMessage(record).replace('\n', '\\n')
+        return CONTROL.sub(_escaped, super().formatMessage(record))
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
         return datetime.fromtimestamp(record.created, UTC).isoformat(timespec='milliseconds')
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[0].encode('unicode_escape').decode()
 
 
 class JSONLines(Lines):
