@@ -1,19 +1,21 @@
-"""Which actions are possible in which states of a server, from the transitions of servers, for browsers.
+"""Which actions are possible in which states of a server, from the transitions of servers, and facts for the page.
 
     {
         'actions': {'os-stop': [{'states': ['active', 'error'], 'tasks': [null], 'lockable': true, 'launched': true,
                                  'hosted': true}]},
         'statuses': {'active': 'ACTIVE', ...},
+        'owner': 'compute:nova',
     }
 
 An action is possible if one of its requirements is met: `states` are vm_states and `tasks` task_states; null means any
-(within `tasks`, null means that there is no task).
+(within `tasks`, null means that there is no task). `owner` is the device_owner of ports of servers without a zone.
 """
 
 from collections.abc import Iterable
 from typing import Any
 
 from computeapi import api
+from computeapi.backends.network import owner_of
 from computeapi.compute.consoles import OFF
 from computeapi.compute.servers import TRANSITIONS, machines
 from computeapi.compute.tasks.transition import Requirement
@@ -34,6 +36,7 @@ def requirements() -> dict[str, Any]:
     return {
         'actions': {name: told for name, told in by_action.items() if told} | {CONSOLE: [_console()]},
         'statuses': {str(state): status for state, status in STATUS.items()},
+        'owner': owner_of(None),
     }
 
 

@@ -516,6 +516,18 @@ def test_hosts_networks_and_projects(go, logged_in, page, cloud, server):
     assert len(list(compute.servers())) == 1
 
 
+def test_more_hosts_than_a_page_has_are_not_said_to_be_all(page):
+    with Cloud(hosts=3, options={('api', 'max_limit'): 2}) as cloud:
+        page.goto(f'{cloud.url}/ui/#/hosts')
+        page.get_by_role('banner').get_by_role('button', name='Log in').click()
+        page.get_by_label('User').fill('admin')
+        page.get_by_label('Password').fill(cloud.passwords['admin'])
+        page.keyboard.press('Enter')
+        expect(page.locator('.card')).to_have_count(2)
+        expect(page.get_by_text('the first 2 hosts, 2 up')).to_be_visible()
+        page.goto('about:blank')
+
+
 @pytest.fixture
 def refusing(browser):
     """A separate page, because a browser reports refused requests as errors; no other errors may occur in it."""
@@ -543,10 +555,15 @@ def test_nobody_is_shown_what_the_one_before_them_saw(refusing, cloud, url, serv
     page.goto(f'{url}#/api?v=2.100&op=GET /os-hypervisors')
     page.get_by_role('button', name='Send').click()
     expect(page.locator('.answer')).to_contain_text('compute1')
+    page.goto(f'{url}#/api?v=2.100&op=POST /os-keypairs')
+    page.get_by_label('name required').fill('of-the-admin')
+    page.goto(f'{url}#/api?v=2.100&op=GET /os-hypervisors')
     page.get_by_role('button', name='Log out').click()
     log_in('demo')
     expect(page.get_by_role('button', name='Send')).to_be_visible()
     expect(page.locator('.answer')).to_be_empty()
+    page.goto(f'{url}#/api?v=2.100&op=POST /os-keypairs')
+    expect(page.get_by_label('name required')).to_have_value('')
     page.goto(f'{url}#/servers/{server.id}')
     expect(page.get_by_role('heading', name='This server does not exist')).to_be_visible()
     for part in ('.past', '.log pre', '.server .facts'):

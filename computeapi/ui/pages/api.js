@@ -33,6 +33,12 @@ export class APIView {
     this.element = h('div', { class: 'api' }, this.bar.element,
       h('div', { class: 'panes' }, h('div', { class: 'side' }, h('div', { class: 'find' }, this.query, this.all), this.list), this.detail))
     this.state = {}
+    this.forget()
+  }
+
+  // Drop the forms of the previous user, with the input and the responses.
+  forget() {
+    this.trials = new Map()
   }
 
   // The state in an address. A version that is not offered is replaced by the newest.
@@ -112,10 +118,11 @@ export class APIView {
   trial({ operation, version, other, given }) {
     const step = operation.at(version)
     if (!this.session.offered || !step || other !== null || Operation.isGone(step) || operation.path === '/' || operation.path.startsWith('/versions')) return null
-    operation.trial ??= new Trial(operation, this.session, this.logIn)
-    operation.trial.give(given)
-    operation.trial.show(this.reference.name(version), step)
-    return operation.trial.element
+    const trial = this.trials.get(operation) ?? new Trial(operation, this.session, this.logIn)
+    this.trials.set(operation, trial)
+    trial.give(given)
+    trial.show(this.reference.name(version), step)
+    return trial.element
   }
 
   backText({ version, other }) {

@@ -30,17 +30,18 @@ export class HostsView extends Following {
   }
 
   async readAt(version) {
-    const [{ hypervisors }, { services }] = await Promise.all([
+    const [{ hypervisors, hypervisors_links: more }, { services }] = await Promise.all([
       this.cloud.get('/v2.1/os-hypervisors/detail', {}, version), this.cloud.get('/v2.1/os-services', { binary: 'nova-compute' }, version)])
-    this.paint(hypervisors, new Map(services.map((service) => [service.host, service])))
+    this.paint(hypervisors, new Map(services.map((service) => [service.host, service])), Boolean(more))
   }
 
-  paint(hosts, services) {
-    const shown = JSON.stringify([hosts, [...services.values()].map(({ updated_at: at, ...rest }) => rest)])
+  // more: whether these are only the first hosts.
+  paint(hosts, services, more) {
+    const shown = JSON.stringify([more, hosts, [...services.values()].map(({ updated_at: at, ...rest }) => rest)])
     if (shown === this.shown) return
     this.shown = shown
     const up = hosts.filter(({ state }) => state === 'up').length
-    fill(this.count, `${hosts.length} ${hosts.length === 1 ? 'host' : 'hosts'}, ${up} up`)
+    fill(this.count, `${more ? 'the first ' : ''}${hosts.length} ${hosts.length === 1 ? 'host' : 'hosts'}, ${up} up`)
     fill(this.cards, hosts.map((host) => card(host, services.get(host.service.host))))
   }
 }

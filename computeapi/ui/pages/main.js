@@ -26,17 +26,18 @@ class Page {
       h('button', { type: 'button', class: 'main', onclick: open }, 'Log in'))
   }
 
-  // Create the views again for another user, who must not see what the previous one saw. All but the first need a
-  // login.
+  // Create the views again for another user, who must not see what the previous one saw or typed. All but the first need
+  // a login.
   begin() {
     const { api, cloud, requirements, session: { who } } = this
     const user = who && `${who.user} in ${who.project}`
     if (this.views && (!user || user === this.user)) return
     for (const each of Object.values(this.views ?? {})) each.hide()
     this.user = user
+    api.forget()
     this.views = {
       api, servers: new ServersView(cloud), server: new ServerView(cloud, requirements), hosts: new HostsView(cloud),
-      networks: new NetworksView(cloud), projects: new ProjectsView(cloud), tests: new TestsView(cloud),
+      networks: new NetworksView(cloud, requirements), projects: new ProjectsView(cloud), tests: new TestsView(cloud),
     }
   }
 

@@ -13,8 +13,9 @@ const RAIL = { top: 34, below: 18, space: 34 }
 const ROUTER = { width: 120, height: 34, gap: 14 }
 
 export class NetworksView extends Following {
-  constructor(cloud) {
+  constructor(cloud, requirements) {
     super(cloud, EVERY, REST)
+    this.requirements = requirements
     this.count = h('span', { class: 'quiet count', role: 'status' })
     this.trouble = h('p', { class: 'trouble', role: 'alert' })
     this.drawing = h('div', { class: 'drawing', tabindex: 0, role: 'group', 'aria-label': 'Drawing of the networks' })
@@ -41,8 +42,8 @@ export class NetworksView extends Following {
     const shown = networks.slice(0, MOST_NETWORKS)
     const facts = (ports, names) => this.factsOf(networks.length - shown.length, shown, subnets, routers, joined.ports, ports, names)
     if (!this.facts) this.take(facts(shown.map(() => ({ ports: [] })), new Map()))
-    // A port names the zone of its server, or the default one.
-    const owners = new Set(['nova', ...zones.map(({ zoneName }) => zoneName)].map((zone) => `compute:${zone}`))
+    // A port names the zone of its server, if the server has one.
+    const owners = new Set([this.requirements.owner, ...zones.map(({ zoneName }) => `compute:${zoneName}`)])
     const ports = await Promise.all(shown.map(({ id }) => get('ports', { network_id: id, device_owner: [...owners], limit: MOST_PORTS + 1 })))
     const names = await this.namesOf(ports.flatMap((each) => each.ports.slice(0, MOST_PORTS)).map(({ device_id: id }) => id))
     this.take(facts(ports, names))

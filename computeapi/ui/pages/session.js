@@ -71,12 +71,13 @@ function loginDialog(session) {
   const password = h('input', { name: 'password', type: 'password', required: true, autocomplete: 'current-password' })
   const trouble = h('p', { class: 'trouble', role: 'alert' })
   const button = h('button', { type: 'submit', class: 'main' }, 'Log in')
-  const dialog = h('dialog', { 'aria-labelledby': 'login', onclose: () => { password.value = ''; fill(trouble) } },
-    h('form', { onsubmit: (event) => { event.preventDefault(); submit() } },
-      h('h2', { id: 'login' }, 'Log in'),
-      h('p', { class: 'quiet' }, 'Use a user name and password of this cloud. ', h('code', {}, 'serve'), ' prints them and stores them in ', h('code', {}, 'clouds.yaml'), '.'),
-      h('label', {}, 'User', user), h('label', {}, 'Password', password), trouble,
-      h('div', { class: 'buttons' }, h('button', { type: 'button', onclick: () => dialog.close() }, 'Cancel'), button)))
+  const dialog = h('dialog', { 'aria-labelledby': 'login', onclose: () => { form.reset(); fill(trouble) } })
+  const form = h('form', { onsubmit: (event) => { event.preventDefault(); submit() } },
+    h('h2', { id: 'login' }, 'Log in'),
+    h('p', { class: 'quiet' }, 'Use a user name and password of this cloud. ', h('code', {}, 'serve'), ' prints them and stores them in ', h('code', {}, 'clouds.yaml'), '.'),
+    h('label', {}, 'User', user), h('label', {}, 'Password', password), trouble,
+    h('div', { class: 'buttons' }, h('button', { type: 'button', onclick: () => dialog.close() }, 'Cancel'), button))
+  dialog.append(form)
   async function submit() {
     button.disabled = true
     fill(trouble)

@@ -21,8 +21,6 @@ export class Trial {
     this.send = h('button', { type: 'submit', class: 'main' }, 'Send')
     this.element = h('section', { class: 'trial' }, h('h3', {}, 'Try it'), this.inside = h('div', {}))
     this.chosen = 'curl'
-    // The next user must not see the responses for the previous one.
-    session.addEventListener('change', () => { fill(this.answer); this.render() })
   }
 
   // Fill path parameters with values of the same name.
