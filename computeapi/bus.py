@@ -119,7 +119,10 @@ class Bus:
         register(conf)
         self.library, self.troubles = library(), _troubles()
         self.name = conf.control_exchange
-        self.transport = self.library.get_rpc_transport(conf)
+        try:
+            self.transport = self.library.get_rpc_transport(conf)
+        except (self.library.MessagingException, cfg.Error, ValueError) as error:
+            raise cfg.ConfigFileValueError(f'transport_url: {error}') from None
         self.calls = threading.BoundedSemaphore(MOST_CALLS)
         self.served: list[Any] = []
 

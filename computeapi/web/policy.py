@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import logging
 import operator
 import threading
 import time
@@ -19,6 +20,9 @@ from computeapi.context import Context
 from computeapi.errors import Forbidden
 from computeapi.web.contract import Operation, Policy
 
+LOG = logging.getLogger(__name__)
+UNREADABLE = (ValueError, TypeError, AttributeError)
+"""The exceptions that oslo.policy raises for a file that contains no rules."""
 RELOAD_SECONDS = 1.0
 MOST_ANSWERS = 10_000
 
@@ -143,13 +147,18 @@ class Policies:
         self.reload()
 
     def reload(self) -> None:
-        """Read the operator's files if they have changed; oslo.policy would check for changes at every call."""
+        """Read the operator's files if they have changed; oslo.policy would check for changes at every call. cfg.Error
+        if they cannot be read, in which case the previous rules stay in force."""
         # Other threads use the previous enforcer meanwhile: while it loads a file, oslo.policy has no defaults.
         enforcer = copy.copy(self.enforcer)
         with warnings.catch_warnings():
             warnings.simplefilter('ignore')
             enforcer.use_conf = True
-            enforcer.load_rules()
+            try:
+                enforcer.load_rules()
+            except UNREADABLE as error:
+                reason = ' '.join(str(error).split())
+                raise cfg.ConfigFileValueError(f'[oslo_policy]policy_file: no valid rules: {reason}') from None
         enforcer.use_conf = False
         self.enforcer, self.answers = enforcer, {}
         self.reload_at = time.monotonic() + RELOAD_SECONDS
@@ -166,6 +175,9 @@ class Policies:
         if time.monotonic() > self.reload_at and self.reloading.acquire(blocking=False):
             try:
                 self.reload()
+            except cfg.Error as error:
+                LOG.error('The previous policy rules stay in force: %s', error)
+                self.reload_at = time.monotonic() + RELOAD_SECONDS
             finally:
                 self.reloading.release()
         enforcer, answers = self.enforcer, self.answers

@@ -12,6 +12,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from oslo_config import cfg
 
 from computeapi import bus, config
 from computeapi.bus import Bus, Unanswered, Unheard
@@ -90,6 +91,13 @@ def test_nobody_waits_for_a_broker_that_is_away_longer_than_he_said(store):
     conf = conf_of(url)
     conf.set_override('backend', 'remote', 'hypervisor')
     assert Knowledge(conf, store).found()['broker_up'] == 0
+
+
+@pytest.mark.parametrize('url', ['x://x', 'rabbit://guest:hunter22@h:port', 'rabbit://guest:hunter22@h?x=y', 'x'])
+def test_a_broker_that_cannot_exist_is_a_mistake_in_the_configuration(url):
+    with pytest.raises(cfg.ConfigFileValueError, match='^transport_url: ') as error:
+        Bus(conf_of(url))
+    assert 'hunter22' not in str(error.value)
 
 
 def test_calls_that_hang_do_not_pile_up(monkeypatch):

@@ -1,6 +1,7 @@
 """Changes to policy.yaml take effect while requests are served."""
 
 import pytest
+from oslo_config import cfg
 from oslo_policy import policy as oslo_policy
 
 from computeapi import api
@@ -46,3 +47,27 @@ def test_while_a_file_is_loaded_the_previous_rules_hold(policies, rules, monkeyp
     monkeypatch.setattr(oslo_policy.Enforcer, 'set_rules', meanwhile)
     assert policies.allows(BOB, CREATE)
     assert seen == [(True, False)]
+
+
+BROKEN = ['"a: b', '[1]', 'no rules', f'"{CREATE.name}": 5', f'"{CREATE.name}": [1]']
+
+
+@pytest.mark.parametrize('text', BROKEN)
+def test_a_file_without_valid_rules_is_a_mistake_in_the_configuration(conf, rules, text):
+    rules.write_text(text)
+    conf.set_override('policy_file', str(rules), 'oslo_policy')
+    with pytest.raises(cfg.ConfigFileValueError, match=r'^\[oslo_policy\]policy_file: no valid rules: .+$'):
+        Policies(conf, api.rules())
+
+
+@pytest.mark.parametrize('text', BROKEN)
+def test_a_mistake_in_a_changed_file_leaves_the_previous_rules_in_force(policies, rules, text, caplog):
+    rules.write_text(f'"{CREATE.name}": "@"')
+    assert policies.allows(BOB, CREATE)
+    rules.write_text(text + '  # longer than before')
+    policies.reload_at = 0.0
+    assert policies.allows(BOB, CREATE)
+    assert 'The previous policy rules stay in force' in caplog.text
+    rules.write_text('{}')
+    policies.reload_at = 0.0
+    assert not policies.allows(BOB, CREATE)
