@@ -26,7 +26,7 @@ from computeapi.backends.hypervisor.remote.calls import (
     signature,
 )
 from computeapi.backends.hypervisor.remote.codec import UNREADABLE
-from computeapi.backends.hypervisor.remote.signing import is_signed
+from computeapi.backends.hypervisor.remote.signing import Receiver
 from computeapi.db.servers import Server
 from computeapi.errors import Error, NeighbourAway, NotSupported
 
@@ -53,19 +53,19 @@ class AgentEndpoint:
         key: str | None = None,
     ):
         self._host, self._driver, self._memory, self._lanes, self._gate = host, driver, memory, lanes, gate
-        self._neighbour_timeout, self._key = neighbour_timeout, key
+        self._neighbour_timeout, self._receiver = neighbour_timeout, Receiver(key)
         self._streams = Streams()
 
     def tell(self, context: Mapping[str, Any], call: Mapping[str, Any], **unknown: Any) -> Any:
         """Execute a Call."""
-        if not is_signed(self._key, 'tell', {'call': call, **unknown}):
+        if not self._receiver.believes('tell', {'call': call, **unknown}):
             claim = call.get('claim')
             return ANSWER.write(self._unbelieved(waits=isinstance(claim, Mapping) and claim.get('waits') is True))
         return ANSWER.write(self._answer(call))
 
     def piece(self, context: Mapping[str, Any], host: str, stream: str, number: int, **unknown: Any) -> Any:
         """The piece of an image with that number: the last one again or the next; an empty one after the last."""
-        if not is_signed(self._key, 'piece', {'host': host, 'stream': stream, 'number': number, **unknown}):
+        if not self._receiver.believes('piece', {'host': host, 'stream': stream, 'number': number, **unknown}):
             return ANSWER.write(self._unbelieved(waits=False))
         if host != self._host:
             return ANSWER.write(self._not_mine(host))
@@ -99,7 +99,7 @@ class AgentEndpoint:
 
     def _unbelieved(self, *, waits: bool) -> AgentAnswer:
         """Callers that can wait may retry, so that a wrong key or clock can be fixed meanwhile; others fail."""
-        LOG.warning('A call is rejected: it is not signed with the key of host %s, or not recently', self._host)
+        LOG.warning('A call is rejected: it is not signed lately with the key of host %s, or came before', self._host)
         kind = AnswerKind.NOT_YET if waits else AnswerKind.FAILED
         text = f'The agent of host {self._host} cannot verify the sender.'
         return AgentAnswer(kind, text=text, seconds=AGAIN_SECONDS)

@@ -15,6 +15,7 @@ from computeapi.agent.lanes import Lanes
 from computeapi.agent.memory import Memory
 from computeapi.agent.process import own_store
 from computeapi.backends.hypervisor import HypervisorError, NotYet, Outdated, Unfit
+from computeapi.backends.hypervisor.remote import signing
 from computeapi.backends.hypervisor.remote.calls import (
     ANSWER,
     CALL,
@@ -25,7 +26,7 @@ from computeapi.backends.hypervisor.remote.calls import (
     signature,
 )
 from computeapi.backends.hypervisor.remote.driver import result_of
-from computeapi.backends.hypervisor.remote.signing import MOST_SECONDS, key_of, sign
+from computeapi.backends.hypervisor.remote.signing import MOST_SECONDS, Receiver, key_of, sign
 from computeapi.backends.hypervisor.simulated_lone import LoneSimulatedHypervisor
 from computeapi.errors import NeighbourAway
 
@@ -230,7 +231,8 @@ def test_an_agent_works_for_its_own_host_alone(agent, running):
 
 
 def test_an_agent_with_a_key_does_what_is_signed_with_it_and_lately(agent, running, monkeypatch):
-    agent.endpoint._key = key = key_of('x' * 32, HOST)
+    key = key_of('x' * 32, HOST)
+    agent.endpoint._receiver = Receiver(key)
     calls = {}
     for operation in ('pause', 'power_off'):
         written = signature(operation).write((running,), {})
@@ -253,6 +255,39 @@ def test_an_agent_with_a_key_does_what_is_signed_with_it_and_lately(agent, runni
     assert ANSWER.read(agent.endpoint.piece({}, HOST, 'any', 0)).kind is AnswerKind.FAILED
     assert agent.driver.heard == []
     assert ANSWER.read(agent.endpoint.tell({}, **said)).kind is AnswerKind.DONE
+
+
+def test_what_was_signed_is_done_once_though_other_work_is_done_since(agent, running):
+    key = key_of('x' * 32, HOST)
+    agent.endpoint._receiver = Receiver(key)
+    said = []
+    for operation in ('pause', 'unpause'):
+        written = signature(operation).write((running,), {})
+        call = CALL.write(Call(HOST, operation, written, NEWEST, patience=9.0))
+        said.append(sign(key, 'tell', {'call': call}))
+        assert ANSWER.read(agent.endpoint.tell({}, **said[-1])).kind is AnswerKind.DONE
+    assert ANSWER.read(agent.endpoint.tell({}, **said[0])).kind is AnswerKind.NOT_YET
+    assert agent.driver.heard == ['pause', 'unpause']
+    # A call that is sent again is signed again.
+    again = sign(key, 'tell', {'call': said[1]['call']})
+    assert ANSWER.read(agent.endpoint.tell({}, **again)).kind is AnswerKind.DONE
+
+
+def test_signatures_are_remembered_while_they_are_valid(monkeypatch):
+    receiver, start = Receiver('key'), time.time()
+    first = sign('key', 'tell', {})
+    assert receiver.believes('tell', first) and not receiver.believes('tell', first)
+    monkeypatch.setattr(time, 'time', lambda: start + MOST_SECONDS + 2)
+    assert not receiver.believes('tell', first)
+    assert receiver.believes('tell', sign('key', 'tell', {}))
+    assert len(receiver._heard) == 1
+
+
+def test_an_earlier_control_plane_may_say_the_same_twice():
+    moment = int(time.time())
+    said = {'signed': {'moment': moment, 'digest': signing._digest('key', 'tell', {}, moment)}}
+    receiver = Receiver('key')
+    assert receiver.believes('tell', said) and receiver.believes('tell', said)
 
 
 @pytest.mark.parametrize('server_id', ['../../etc/passwd', '', 'x' * 36])

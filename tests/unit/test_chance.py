@@ -17,6 +17,7 @@ MAY_DRAW = {
     'agent/reporting.py': 'which process an agent is',
     'agent/streams.py': 'names of what is fetched',
     'backends/hypervisor/remote/driver.py': 'which calls are one',
+    'backends/hypervisor/remote/signing.py': 'which message is which',
     'backends/hypervisor/simulated_consoles/spice.py': 'numbers of sessions',
     'backends/hypervisor/simulated_landing.py': 'words that let machines in',
     'backends/identity/local/__init__.py': 'a key',

@@ -7,6 +7,8 @@ keys, everybody whom the broker admits is trusted.
 import hashlib
 import hmac
 import json
+import secrets
+import threading
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -32,11 +34,12 @@ def secret_of(conf: cfg.ConfigOpts) -> str | None:
 
 
 def sign(key: str | None, method: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call on the bus, with a signature if there is a key."""
+    """The arguments of a call on the bus, with a signature if there is a key, and with something that no other message
+    has."""
     if key is None:
         return {**arguments}
-    moment = int(time.time())
-    return {**arguments, 'signed': {'moment': moment, 'digest': _digest(key, method, arguments, moment)}}
+    said, moment = {**arguments, 'nonce': secrets.token_hex(16)}, int(time.time())
+    return {**said, 'signed': {'moment': moment, 'digest': _digest(key, method, said, moment)}}
 
 
 def is_signed(key: str | None, method: str, arguments: Mapping[str, Any]) -> bool:
@@ -49,6 +52,33 @@ def is_signed(key: str | None, method: str, arguments: Mapping[str, Any]) -> boo
     moment, digest = signed['moment'], str(signed.get('digest'))
     wanted = _digest(key, method, said, moment)
     return abs(time.time() - moment) <= MOST_SECONDS and hmac.compare_digest(wanted.encode(), digest.encode())
+
+
+class Receiver:
+    """Believes each message once, for as long as its signature is valid. key: as for `is_signed`."""
+
+    def __init__(self, key: str | None):
+        self.key = key
+        self._lock = threading.Lock()
+        # By digest, the time at which the signature becomes invalid; in the order in which they came.
+        self._heard: dict[str, float] = {}
+
+    def believes(self, method: str, arguments: Mapping[str, Any]) -> bool:
+        """Whether the message is signed, and was not received before."""
+        if not is_signed(self.key, method, arguments):
+            return False
+        # The control plane of an earlier release signs without a nonce, and may send the same message again.
+        return self.key is None or 'nonce' not in arguments or self._is_first(arguments['signed'])
+
+    def _is_first(self, signed: Mapping[str, Any]) -> bool:
+        digest, now = signed['digest'], time.time()
+        with self._lock:
+            while self._heard and next(iter(self._heard.values())) < now:
+                del self._heard[next(iter(self._heard))]
+            if digest in self._heard:
+                return False
+            self._heard[digest] = signed['moment'] + MOST_SECONDS + 1
+        return True
 
 
 def _digest(key: str, method: str, arguments: Mapping[str, Any], moment: int) -> str:
