@@ -15,7 +15,7 @@ from computeapi.web import faults
 from computeapi.web.contract import JSON, Operation
 from computeapi.web.controller import Controller
 from computeapi.web.policy import Rules
-from computeapi.web.request import LOGGED_PATH, OPERATION, VENDOR_JSON, Reply, Request, caller_of, target_of
+from computeapi.web.request import OPERATION, VENDOR_JSON, Reply, Request, caller_of, target_of
 from computeapi.web.routing import PROJECT, Bound, Endpoint, Match, route_table
 
 LOG = logging.getLogger(__name__)
@@ -118,8 +118,6 @@ class App:
     def accept(self, req: Request, operation: Operation, parameters: dict[str, Any], body: Any) -> None:
         """Bind the request to the operation; Invalid for a body or a query that it does not accept."""
         req.operation = req.environ[OPERATION] = operation
-        if operation.secret_path:
-            req.environ[LOGGED_PATH] = operation.path
         if operation.takes_body:
             operation.body_validator.check(body, req.version, req.legacy)
             parameters['body'] = body

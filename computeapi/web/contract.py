@@ -194,7 +194,6 @@ class Operation:
     errors: the statuses of its errors, in addition to those every operation shares, and 403 if a rule is checked.
     behaviour: aspects that no schema shows, by name, marked by version; the handler reads `req.behaviour.name`.
     also: the rules that the handler checks itself.
-    secret_path: whether the path contains a secret; the log then shows it without its parameters.
     """
 
     method: str
@@ -213,7 +212,6 @@ class Operation:
     errors: tuple[int, ...] = ()
     subject_first: bool = True
     also: tuple[Policy, ...] = ()
-    secret_path: bool = False
     behaviour: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:

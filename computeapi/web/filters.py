@@ -20,7 +20,6 @@ from computeapi.web import faults
 from computeapi.web.request import (
     GLOBAL_REQUEST_ID,
     LEGACY_V2,
-    LOGGED_PATH,
     PASSED_ON,
     REQUEST_ID,
     VERSION,
@@ -41,6 +40,8 @@ VERSION_HEADERS = (STANDARD_HEADER, LEGACY_HEADER)
 LONGEST_SHOWN = 100
 MEDIA_TYPE_VERSION = re.compile(r';\s*version=(2(?:\.\d+)?)\b')
 SLASHES = re.compile('//+')
+AFTER_TOKENS = re.compile(r'(?<=tokens/)[^/]+', re.IGNORECASE)
+"""Matches a token in a path."""
 REQUEST_ID_HEADERS = ('x-openstack-request-id', 'x-compute-request-id')
 
 
@@ -152,8 +153,8 @@ class RequestLog(PasteFilter):
 
 
 def _path(environ: Environ) -> str:
-    """The path in its encoded form, so that it cannot forge a line of the log."""
-    path = environ.get('SCRIPT_NAME', '') + environ.get(LOGGED_PATH, environ.get('PATH_INFO', ''))
+    """The path in its encoded form, so that it cannot forge a line of the log, and without tokens."""
+    path = AFTER_TOKENS.sub('{id}', environ.get('SCRIPT_NAME', '') + environ.get('PATH_INFO', ''))
     return quote(path, safe='/{}', encoding='latin-1', errors='replace')
 
 

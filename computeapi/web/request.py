@@ -36,10 +36,9 @@ REQUEST_ID = 'openstack.request_id'
 GLOBAL_REQUEST_ID = 'openstack.global_request_id'
 PASSED_ON = 'computeapi.passed_on'
 
-# Keys that the app sets for filters: whether it has taken the version, the operation, and the path to show in the log.
+# Keys that the app sets for filters: whether it has taken the version, and the operation.
 VERSION_TAKEN = 'computeapi.version_taken'
 OPERATION = 'computeapi.operation'
-LOGGED_PATH = 'computeapi.logged_path'
 
 
 NOBODY = Context()

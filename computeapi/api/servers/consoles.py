@@ -144,7 +144,6 @@ class ConsoleAuthTokens(ComputeController):
         also=(SHOW_TOKEN,),
         query=ABSENT,
         response={'console': CONSOLE},
-        secret_path=True,
     )
     @api_version('2.1', before(ANY_TOKEN))
     def show_rdp(self, req: Request, id: str) -> dict[str, Any]:
@@ -162,7 +161,6 @@ class ConsoleAuthTokens(ComputeController):
         policy=SHOW_TOKEN,
         query=query({}, strict='2.99'),
         response={'console': CONSOLE},
-        secret_path=True,
     )
     @api_version(ANY_TOKEN)
     def show(self, req: Request, id: str) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 import orjson
 
+from computeapi.web.filters import AFTER_TOKENS
+
 MASK = '***'
 HEADER = re.compile('token|authorization|cookie|secret|passw|signature|api-key|referer', re.IGNORECASE)
 """Matches the name of a header whose value is a secret."""
@@ -19,8 +21,6 @@ KEY = re.compile(
 """Matches the name of a field or a parameter whose value is a secret."""
 HARMLESS = frozenset({'password_expires_at', 'adminpass_expires_at', 'enable_instance_password'})
 CONSOLES = frozenset({'console', 'remote_console'})
-AFTER_TOKENS = re.compile(r'(?<=tokens/)[^/]+', re.IGNORECASE)
-"""Matches a token in a path."""
 SHORTEST = 4
 """The minimum length of secrets that are also masked where they are repeated."""
 

@@ -270,6 +270,16 @@ def test_a_token_is_not_logged(api, token, caplog):
     assert token not in caplog.text and caplog.text.count('/v2.1/os-console-auth-tokens/{id}"') == 2
 
 
+def test_a_token_is_not_logged_where_nothing_is_found_at_it(api, token, caplog):
+    caplog.set_level('INFO')
+    path = f'/os-console-auth-tokens/{token}'
+    api.get(path, 'nonsense')
+    api.get(f'{path}/', '2.31')
+    api.get(f'{path}/more', '2.31')
+    api.delete(path, '2.31')
+    assert token not in caplog.text and caplog.text.count('/v2.1/os-console-auth-tokens/{id}') == 4
+
+
 def test_tokens_go_with_their_server(settle, server, api, token, stored):
     assert api.delete(f'/servers/{server}').status == 204
     settle()
