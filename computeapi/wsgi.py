@@ -62,9 +62,8 @@ class ServingProcess:
         """The app *name* of the Paste file."""
         with self.lock:
             if name not in self.apps:
-                service = self.begin().service
-                app = load(service, name)
-                self.apps[name] = ui.beside(app, self.conf, service=service) if name == 'compute' else app
+                app = load(self.begin().service, name)
+                self.apps[name] = ui.beside(app, self.conf) if name == 'compute' else app
                 garbage.spare_what_is_there()
             return self.apps[name]
 

@@ -21,7 +21,8 @@ def beside(
 ) -> WSGIApp:
     """The app, with the page at /ui/ if [ui] enabled is set.
 
-    control_token: the token of the control API in the app, if there is one.  service: the service of the app.
+    control_token: the token of the control API in the app, if there is one.  service: the service of the app, if
+    it includes the identity service where users of the page log in.
     """
     return PageBeside(app, conf, control_token, service) if conf.ui.enabled else app
 

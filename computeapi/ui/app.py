@@ -43,7 +43,7 @@ class BrowserPage:
     """A WSGI app.  conf: determines which versions are offered, and how users log in.  cloud: the app for everything
     else.
 
-    service: for the policy rules and the changes of that cloud.
+    service: for the policy rules and the changes of that cloud; without it, nobody can log in.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class BrowserPage:
         self.files = pages.files()
         own = conf.api.auth_strategy == 'local' and conf.identity.backend == 'local'
         callers = None if service is None else PageCallers(service)
-        self.login = PageLogin(cloud, own, conf.api.public_url, control_token, callers)
+        self.login = PageLogin(cloud, own and service is not None, conf.api.public_url, control_token, callers)
 
     @functools.cached_property
     def reference(self) -> File:

@@ -55,6 +55,13 @@ def test_a_slash_that_lacks_is_put_where_the_page_is():
     assert answer.status_int == 308 and answer.headers['Location'].endswith('/ui/')
 
 
+def test_no_login_is_offered_where_there_is_no_identity_service():
+    conf = config.load(overrides={('ui', 'enabled'): True, ('api', 'auth_strategy'): 'local'})
+    app = ui.beside(app_behind, conf)
+    assert ask(app, '/ui/session', X_Computeapi_Page='1').json == {'login': False, 'session': None}
+    assert ask(app, '/ui/session', 'POST', X_Computeapi_Page='1').status_int == 405
+
+
 @pytest.mark.parametrize('name', ['', *(name for name in FILES if name != 'index.html')])
 def test_every_file_is_sent_as_what_it_is(app, name):
     answer = ask(app, f'/ui/{name}')
