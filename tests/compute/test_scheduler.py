@@ -353,7 +353,7 @@ def test_hosts_behind_agents_are_waited_for_while_none_is_heard_of(hosts, servic
     assert place(scheduler).name == 'compute3'
     with pytest.raises(HostsUnheard):
         place(scheduler, host='compute1')
-    scheduler.hearing.silence -= timedelta(seconds=REPORTS * service.conf.report_interval + 1)
+    scheduler.hearing.silence -= REPORTS * service.conf.report_interval + 1
     with pytest.raises(NoValidHost):
         place(scheduler, host='compute1')
 

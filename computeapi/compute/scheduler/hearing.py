@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from oslo_config import cfg
 
 from computeapi.db import services
+from computeapi.db.clock import elapsed
 from computeapi.db.engine import Store
 from computeapi.errors import NeighbourAway
 
@@ -27,16 +28,16 @@ class Hearing:
         self.store, self.clock = store, clock
         self.by_agents = conf.hypervisor.backend == 'remote'
         self.down_after = timedelta(seconds=conf.service_down_time)
-        self.returning = timedelta(seconds=REPORTS * conf.report_interval)
-        self.silence = clock()
+        self.returning = REPORTS * conf.report_interval
+        # Not by the clock of the database, which may not be available yet.
+        self.silence = elapsed()
 
     def check(self) -> None:
         """HostsUnheard, if there are agents, while none of them is heard, and until all have had time to report."""
         last = self.store.ask(services.last_sign) if self.by_agents else None
         if last is None:
             return
-        now = self.clock()
-        if now - last > self.down_after:
-            self.silence = now
-        if now - self.silence <= self.returning:
+        if self.clock() - last > self.down_after:
+            self.silence = elapsed()
+        if elapsed() - self.silence <= self.returning:
             raise HostsUnheard()
