@@ -14,6 +14,7 @@ OS_DEFAULT__WORKERS=0 where `computeapi worker` runs alongside; COMPUTEAPI_APP=m
 """
 
 import atexit
+import logging
 import os
 import threading
 from collections.abc import Iterable
@@ -23,12 +24,15 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 from oslo_config import cfg
 
 from computeapi import arenas, config, garbage, log, ui
+from computeapi.errors import Unavailable
 from computeapi.main import Service
 from computeapi.pipeline import load
 from computeapi.startup import Startup
 from computeapi.web import faults
 from computeapi.web.filters import WSGIApp
 
+LOG = logging.getLogger(__name__)
+MISTAKE = 'The configuration is not valid: %s'
 # How long after loading this module a server may take to fork its serving processes and to set them up, e.g. to switch
 # them to another user.
 SETTLING_SECONDS = 1.0
@@ -45,7 +49,7 @@ class ServingProcess:
         self.lock = threading.RLock()
         self.startup: Startup | None = None
         self.apps: dict[str, WSGIApp] = {}
-        self.timer = threading.Timer(SETTLING_SECONDS, self.begin)
+        self.timer = threading.Timer(SETTLING_SECONDS, self.begin_early)
         self.timer.daemon = True
 
     def begin(self) -> Startup:
@@ -57,6 +61,13 @@ class ServingProcess:
                 self.startup = Startup(Service(self.conf))
                 self.startup.start()
             return self.startup
+
+    def begin_early(self) -> None:
+        """Begin before the first request."""
+        try:
+            self.begin()
+        except cfg.Error as error:
+            LOG.critical(MISTAKE, error)
 
     def load(self, name: str) -> WSGIApp:
         """The app *name* of the Paste file."""
@@ -114,7 +125,12 @@ class Application:
         self.process, self.name = process, name
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        app = self.process.apps.get(self.name) or self.process.load(self.name)
+        try:
+            app = self.process.apps.get(self.name) or self.process.load(self.name)
+        except cfg.Error as error:
+            # The server has started, because this is only known after the fork.
+            LOG.critical(MISTAKE, error)
+            return faults.of(Unavailable())(environ, start_response)
         startup = self.process.startup
         if startup is not None and startup.obstacle is not None:
             app = faults.of(startup.obstacle)

@@ -166,6 +166,18 @@ def test_small_machines_have_fewer_processes(uwsgi_of):
     assert process.stop() == 0, process.log.read_text()
 
 
+def test_a_mistake_in_the_configuration_is_one_line_in_the_log(uwsgi_of, tmp_path):
+    policies = tmp_path / 'policy.yaml'
+    policies.write_text('- a list')
+    process, url = uwsgi_of(processes=1, OS_OSLO_POLICY__POLICY_FILE=str(policies))
+    answer = requests.get(f'{url}/v2.1/flavors', timeout=30)
+    assert (answer.status_code, answer.json()['serviceUnavailable']['code']) == (503, 503)
+    lines = (tmp_path / 'computeapi.log').read_text().splitlines()
+    assert lines and all('CRITICAL' in line and '[oslo_policy]policy_file' in line for line in lines)
+    assert 'Traceback' not in process.log.read_text()
+    assert process.stop() == 0
+
+
 def test_it_reloads(uwsgi_behind, tmp_path):
     process, url = uwsgi_behind
     assert make_flavor(url, 'before') == 200
