@@ -58,15 +58,15 @@ class AgentEndpoint:
 
     def tell(self, context: Mapping[str, Any], call: Mapping[str, Any], **unknown: Any) -> Any:
         """Execute a Call."""
-        if not self._receiver.believes('tell', {'call': call, **unknown}):
+        if not self._receiver.accepts('tell', {'call': call, **unknown}):
             claim = call.get('claim')
-            return ANSWER.write(self._unbelieved(waits=isinstance(claim, Mapping) and claim.get('waits') is True))
+            return ANSWER.write(self._rejected(waits=isinstance(claim, Mapping) and claim.get('waits') is True))
         return ANSWER.write(self._answer(call))
 
     def piece(self, context: Mapping[str, Any], host: str, stream: str, number: int, **unknown: Any) -> Any:
         """The piece of an image with that number: the last one again or the next; an empty one after the last."""
-        if not self._receiver.believes('piece', {'host': host, 'stream': stream, 'number': number, **unknown}):
-            return ANSWER.write(self._unbelieved(waits=False))
+        if not self._receiver.accepts('piece', {'host': host, 'stream': stream, 'number': number, **unknown}):
+            return ANSWER.write(self._rejected(waits=False))
         if host != self._host:
             return ANSWER.write(self._not_mine(host))
         data = self._streams.piece(stream, number)
@@ -97,9 +97,9 @@ class AgentEndpoint:
             return self._do(call, words, arguments)
         return self._outcome(call, words, self._driver, arguments)
 
-    def _unbelieved(self, *, waits: bool) -> AgentAnswer:
+    def _rejected(self, *, waits: bool) -> AgentAnswer:
         """Callers that can wait may retry, so that a wrong key or clock can be fixed meanwhile; others fail."""
-        LOG.warning('A call is rejected: it is not signed lately with the key of host %s, or came before', self._host)
+        LOG.warning('A call is rejected: not signed recently with the key of host %s, or received before', self._host)
         kind = AnswerKind.NOT_YET if waits else AnswerKind.FAILED
         text = f'The agent of host {self._host} cannot verify the sender.'
         return AgentAnswer(kind, text=text, seconds=AGAIN_SECONDS)

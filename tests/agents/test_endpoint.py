@@ -276,18 +276,18 @@ def test_what_was_signed_is_done_once_though_other_work_is_done_since(agent, run
 def test_signatures_are_remembered_while_they_are_valid(monkeypatch):
     receiver, start = Receiver('key'), time.time()
     first = sign('key', 'tell', {})
-    assert receiver.believes('tell', first) and not receiver.believes('tell', first)
+    assert receiver.accepts('tell', first) and not receiver.accepts('tell', first)
     monkeypatch.setattr(time, 'time', lambda: start + MOST_SECONDS + 2)
-    assert not receiver.believes('tell', first)
-    assert receiver.believes('tell', sign('key', 'tell', {}))
-    assert len(receiver._heard) == 1
+    assert not receiver.accepts('tell', first)
+    assert receiver.accepts('tell', sign('key', 'tell', {}))
+    assert len(receiver._accepted) == 1
 
 
 def test_an_earlier_control_plane_may_say_the_same_twice():
     moment = int(time.time())
     said = {'signed': {'moment': moment, 'digest': signing._digest('key', 'tell', {}, moment)}}
     receiver = Receiver('key')
-    assert receiver.believes('tell', said) and receiver.believes('tell', said)
+    assert receiver.accepts('tell', said) and receiver.accepts('tell', said)
 
 
 @pytest.mark.parametrize('server_id', ['../../etc/passwd', '', 'x' * 36])

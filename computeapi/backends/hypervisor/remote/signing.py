@@ -34,8 +34,7 @@ def secret_of(conf: cfg.ConfigOpts) -> str | None:
 
 
 def sign(key: str | None, method: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call on the bus, with a signature if there is a key, and with something that no other message
-    has."""
+    """The arguments of a call on the bus; if there is a key, with a nonce and a signature."""
     if key is None:
         return {**arguments}
     said, moment = {**arguments, 'nonce': secrets.token_hex(16)}, int(time.time())
@@ -55,15 +54,15 @@ def is_signed(key: str | None, method: str, arguments: Mapping[str, Any]) -> boo
 
 
 class Receiver:
-    """Believes each message once, for as long as its signature is valid. key: as for `is_signed`."""
+    """Accepts each message once, for as long as its signature is valid. key: as for `is_signed`."""
 
     def __init__(self, key: str | None):
         self.key = key
         self._lock = threading.Lock()
         # By digest, the time at which the signature becomes invalid; in the order in which they came.
-        self._heard: dict[str, float] = {}
+        self._accepted: dict[str, float] = {}
 
-    def believes(self, method: str, arguments: Mapping[str, Any]) -> bool:
+    def accepts(self, method: str, arguments: Mapping[str, Any]) -> bool:
         """Whether the message is signed, and was not received before."""
         if not is_signed(self.key, method, arguments):
             return False
@@ -73,11 +72,11 @@ class Receiver:
     def _is_first(self, signed: Mapping[str, Any]) -> bool:
         digest, now = signed['digest'], time.time()
         with self._lock:
-            while self._heard and next(iter(self._heard.values())) < now:
-                del self._heard[next(iter(self._heard))]
-            if digest in self._heard:
+            while self._accepted and next(iter(self._accepted.values())) < now:
+                del self._accepted[next(iter(self._accepted))]
+            if digest in self._accepted:
                 return False
-            self._heard[digest] = signed['moment'] + MOST_SECONDS + 1
+            self._accepted[digest] = signed['moment'] + MOST_SECONDS + 1
         return True
 
 
