@@ -174,7 +174,7 @@ def test_options_are_those_of_the_configuration():
         assert http.get('/v2.1/limits').json()['limits']['absolute']['maxTotalInstances'] == 7
     with pytest.raises(cfg.Error):
         Cloud(options={('quota', 'instances'): 'many'})
-    with pytest.raises(cfg.Error, match="as \\('quota', 'instances'\\)"):
+    with pytest.raises(cfg.Error, match="like \\('quota', 'instances'\\)"):
         Cloud(options={'quota.instances': 3})
 
 
