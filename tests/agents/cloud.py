@@ -250,7 +250,8 @@ class AgentCloud(Watched):
             for rows in self.machines().values():
                 for row in rows:
                     connection.execute(domains.insert().values(**row._asdict()))
-        assert soundness.problems(self.store) == []
+        problems = soundness.problems(self.store)
+        assert problems == [], problems
 
     def seen(self, host):
         return self.store.ask(services.of_compute_host, host).seen_at
