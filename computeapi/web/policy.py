@@ -149,6 +149,7 @@ class Policies:
     def reload(self) -> None:
         """Read the operator's files if they have changed; oslo.policy would check for changes at every call. cfg.Error
         if they cannot be read, in which case the previous rules stay in force."""
+        self.reload_at = time.monotonic() + RELOAD_SECONDS
         # Other threads use the previous enforcer meanwhile: while it loads a file, oslo.policy has no defaults.
         enforcer = copy.copy(self.enforcer)
         with warnings.catch_warnings():
@@ -161,7 +162,6 @@ class Policies:
                 raise cfg.ConfigFileValueError(f'[oslo_policy]policy_file: no valid rules: {reason}') from None
         enforcer.use_conf = False
         self.enforcer, self.answers = enforcer, {}
-        self.reload_at = time.monotonic() + RELOAD_SECONDS
 
     def allows(self, context: Context, policy: Policy, target: Mapping[str, Any] | None = None) -> bool:
         """Whether the caller passes *policy* for a target, by default its own project."""
@@ -177,7 +177,6 @@ class Policies:
                 self.reload()
             except cfg.Error as error:
                 LOG.error('The previous policy rules stay in force: %s', error)
-                self.reload_at = time.monotonic() + RELOAD_SECONDS
             finally:
                 self.reloading.release()
         enforcer, answers = self.enforcer, self.answers

@@ -125,7 +125,7 @@ class LocalShares:
             SHARES.update(connection, share_id, facts)
         return replace(share, **facts)
 
-    def resize(self, context: Context, share_id: str, size: int, *, grow: bool) -> Share:
+    def resize(self, context: Context, share_id: str, size: int, *, grow: bool) -> None:
         """Raises Invalid unless the share becomes larger (grow) or smaller (otherwise), and OverQuota."""
         with self._own(context, share_id) as (connection, share):
             if share.status != 'available':
@@ -134,9 +134,7 @@ class LocalShares:
                 raise errors.Invalid(f'New size must be {"greater" if grow else "less"} than the current {share.size}.')
             if grow:
                 check_quota(connection, share.project_id, size - share.size, count=0)
-            resized = replace(share, size=size, updated_at=self.clock())
-            SHARES.update(connection, share_id, {'size': size, 'updated_at': resized.updated_at})
-        return resized
+            SHARES.update(connection, share_id, {'size': size, 'updated_at': self.clock()})
 
     def delete(self, context: Context, share_id: str) -> None:
         """Raises Forbidden while an access rule of the share is locked."""

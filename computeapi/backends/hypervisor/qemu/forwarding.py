@@ -78,8 +78,8 @@ class Forwarding:
             try:
                 problems = self._tell(folder, wanted)
             except HypervisorError as error:
-                self.silent[key] = AMISS % error
-                amiss.add(AMISS % error)
+                problem = self.silent[key] = AMISS % error
+                amiss.add(problem)
             else:
                 # A conflict is retried: it may disappear, e.g. another guest that had the address until now.
                 amiss |= problems
