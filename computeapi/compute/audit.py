@@ -178,14 +178,14 @@ class CloudAudit:
         """Queue a deletion again if one was in progress; anything else has failed."""
         with self.store.write() as connection:
             server = self._free(connection, server_id)
-            if server is None or server.task_state is None:
+            if server is None or (server.task_state is None and server.vm_state != VMState.BUILDING):
                 return
             if server.task_state in GOING:
                 work = SOFT_DELETE if server.task_state == TaskState.SOFT_DELETING else DELETE
                 self._queue(connection, work, server_id)
                 return
             now = self.platform.clock()
-            message = f'No worker continued {server.task_state}.'
+            message = f'No worker continued {server.task_state or server.vm_state}.'
             fault = {'code': 500, 'message': message, 'details': '', 'created': now.isoformat()}
             values = {'vm_state': VMState.ERROR, 'task_state': None, 'fault': fault, 'updated_at': now}
             rows.update(connection, server_id, values)

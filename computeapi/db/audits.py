@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from computeapi.db.server_migrations import MOVED
 from computeapi.db.tables.compute import allocations
 from computeapi.db.tables.servers import migrations, server_tags, servers, tasks
-from computeapi.states import GOING
+from computeapi.states import GOING, VMState
 
 UNHELD = ~sa.exists().where(tasks.c.server_id == servers.c.uuid)
 ALIVE = servers.c.deleted_at.is_(None)
@@ -24,8 +24,9 @@ class StrayClaim(NamedTuple):
 
 
 def stuck(connection: sa.Connection, most: int) -> list[str]:
-    """Servers with a task_state that no task will end."""
-    there = sa.select(servers.c.uuid).where(ALIVE, servers.c.task_state.is_not(None), UNHELD)
+    """Servers in a transient state that no task will end."""
+    passing = servers.c.task_state.is_not(None) | (servers.c.vm_state == VMState.BUILDING)
+    there = sa.select(servers.c.uuid).where(ALIVE, passing, UNHELD)
     return list(connection.scalars(there.order_by(servers.c.id).limit(most)))
 
 

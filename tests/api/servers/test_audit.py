@@ -77,6 +77,14 @@ def test_a_passing_state(api, cloud, server, change, repaired, state, store):
     assert problems(store) == []
 
 
+def test_a_build_that_nothing_continues(api, server, change, repaired, state, store):
+    change(table.update().values(vm_state='building', task_state=None))
+    assert repaired() == ['the transient state']
+    assert state(server)[:2] == ('ERROR', 'error')
+    assert api.get(f'/servers/{server}').json['server']['fault']['message'] == 'No worker continued building.'
+    assert problems(store) == []
+
+
 @pytest.mark.parametrize('doing', ['deleting', 'soft-deleting'])
 def test_a_deletion(api, cloud, server, change, repaired, state, store, doing):
     cloud.service.conf.set_override('reclaim_instance_interval', 3600)
