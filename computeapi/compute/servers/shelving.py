@@ -3,6 +3,8 @@
 import functools
 from datetime import timedelta
 
+import sqlalchemy as sa
+
 from computeapi import chance
 from computeapi.backends.hypervisor import PowerState
 from computeapi.compute.names import shortened
@@ -23,6 +25,18 @@ from computeapi.errors import Conflict, ImageNotFound
 from computeapi.states import TaskState, VMState
 
 
+def offload_after(platform: Platform) -> timedelta | None:
+    """How long a shelved server keeps its host; None: forever."""
+    seconds = platform.conf.shelved_offload_time
+    return None if seconds < 0 else timedelta(seconds=seconds)
+
+
+def schedule_offload(job: Job, connection: sa.Connection, delay: timedelta | None) -> None:
+    """Release the host of a shelved server after the delay; None: never."""
+    if delay is not None:
+        job.platform.tasks.add(connection, OFFLOAD, job.server.uuid, job.context, not_before=job.clock() + delay)
+
+
 def not_shelved(job: Job, error: Exception) -> None:
     """Discard the image; a server that was powered off for it is stopped now."""
     discard_image(job.platform, job.task, job.server)
@@ -34,6 +48,10 @@ def not_shelved(job: Job, error: Exception) -> None:
 def still_shelved(job: Job, error: Exception) -> None:
     """A server that had been offloaded has no host again; without its image it can never run again, and is in ERROR."""
     if job.server.vm_state == VMState.SHELVED:
+        # A scheduled release of the host that came due meanwhile was dropped.
+        with job.store.write() as connection:
+            job.platform.tasks.cancel(connection, job.server.uuid)
+            schedule_offload(job, connection, offload_after(job.platform))
         unchanged(job, error)
         return
     placement.leave(job)
@@ -121,12 +139,6 @@ class Shelves:
         self.changes.begin(context, server, UNSHELVE, {'host': host}, **pinned)
 
 
-def offload_after(platform: Platform) -> timedelta | None:
-    """How long a shelved server keeps its host; None: forever."""
-    seconds = platform.conf.shelved_offload_time
-    return None if seconds < 0 else timedelta(seconds=seconds)
-
-
 # ------------------------------------------------------------------ work
 
 
@@ -143,10 +155,8 @@ def shelve(job: Job) -> None:
         discard(job.platform.images, job.elevated, former)
     # A server on volumes gains nothing from keeping its host.
     delay = offload_after(job.platform) if image_id else timedelta(0)
-    now = job.clock()
     with job.store.write() as connection:
-        if delay is not None:
-            job.platform.tasks.add(connection, OFFLOAD, job.server.uuid, job.context, not_before=now + delay)
+        schedule_offload(job, connection, delay)
         next_state = None if delay is None or delay else TaskState.SHELVING_OFFLOADING
         job.conclude(
             connection,

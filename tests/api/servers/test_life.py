@@ -323,6 +323,17 @@ def test_a_shelved_server_may_keep_its_host_for_a_while(act, state, service, ser
     assert status(state, server) == 'SHELVED_OFFLOADED'
 
 
+def test_a_shelved_server_whose_unshelving_failed_gives_its_host_back_later(act, state, service, server, settle):
+    service.conf.set_override('shelved_offload_time', 60)
+    act(server, 'shelve')
+    service.conf.set_override('fail', ['power_on'], 'simulated')
+    act(server, 'unshelve', work=False)
+    settle(later=True)  # the host was due to be released while the server was being unshelved
+    assert status(state, server) == 'SHELVED'
+    settle(later=True)
+    assert status(state, server) == 'SHELVED_OFFLOADED'
+
+
 def test_a_server_that_still_has_its_host_is_unshelved_nowhere_else(act, server, service, settle):
     service.conf.set_override('shelved_offload_time', -1)
     act(server, 'shelve')
