@@ -144,6 +144,8 @@ class Machine(RuleBasedStateMachine):
         self.world.flavor()
         self.world.flavor('2', vcpus=2, memory_mb=128)
         self.world.volume_id, self.world.port_id = self.world.volume(name='data'), self.world.port(name='given')
+        self.other_volume = self.world.volume(2, name='other')
+        self.share = self.service.shares.create(self.world.bob, 1, 'NFS', name='share').id
 
     # ------------------------------------------------------------ requests
 
@@ -223,6 +225,32 @@ class Machine(RuleBasedStateMachine):
         else:
             asked = {'port_id': port} if wanted == 'given' else {'net_id': NETWORK}
             self.ask('POST', path, {'interfaceAttachment': asked}, BOB)
+
+    @rule(number=NUMBERS, back=st.booleans())
+    def swap_volumes(self, number, back):
+        """The volume service has copied one volume to another one, which takes its place."""
+        old, new = (self.world.volume_id, self.other_volume)[:: -1 if back else 1]
+        self.world.volumes.reset_status(self.world.admin, old, migration_status='migrating')
+        path = f'/servers/{self.server(number)}/os-volume_attachments/{old}'
+        self.ask('PUT', path, {'volumeAttachment': {'volumeId': new}}, ADMIN)
+
+    @rule(number=NUMBERS, attach=st.booleans())
+    def change_shares(self, number, attach):
+        path = f'/servers/{self.server(number)}/shares'
+        if attach:
+            self.ask('POST', path, {'share': {'share_id': self.share}}, BOB, '2.97')
+        else:
+            self.ask('DELETE', f'{path}/{self.share}', None, BOB, '2.97')
+
+    @rule(number=NUMBERS, choice=STEPS, add=st.booleans())
+    def change_addresses(self, number, choice, add):
+        server = self.server(number)
+        known = Cloud(self.store).servers.get(server)
+        addresses = [each['address'] for nic in known.network_info for each in nic['addresses']] if known else []
+        request = {'addFixedIp': {'networkId': NETWORK}}
+        if addresses and not add:
+            request = {'removeFixedIp': {'address': addresses[choice % len(addresses)]}}
+        self.ask('POST', f'/servers/{server}/action', request, BOB, '2.43')
 
     @rule(number=NUMBERS)
     def describe(self, number):
