@@ -357,3 +357,8 @@ def test_an_evil_pattern_takes_no_time(api, servers):
     """MariaDB aborts the match; elsewhere, matching takes linear time."""
     servers.add(name='a' * 200 + '!')
     assert api.get('/servers?name=' + quote('^(a+)+(a+)+$'), as_=OWNER).json == {'servers': []}
+
+
+def test_a_pattern_that_python_warns_of_is_refused_as_others_are(api):
+    """Here warnings are errors, as in many a test run that has the service in its process."""
+    assert api.get('/servers?name=' + quote('[[a]'), as_=OWNER).status == 400
