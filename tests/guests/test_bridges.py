@@ -62,6 +62,14 @@ def make_network(networks, cidr, **facts):
     return network['name']
 
 
+def lead_outside(networks, name):
+    """Creates a router between that network and `public`."""
+    [public] = networks.resources.find(ADMIN, 'networks', {'name': ['public']})
+    [network] = networks.resources.find(ADMIN, 'networks', {'name': [name]})
+    router = networks.resources.create(ADMIN, 'routers', {'external_gateway_info': {'network_id': public['id']}})
+    networks.resources.add_router_interface(ADMIN, router['id'], {'subnet_id': network['subnets'][0]})
+
+
 def make_port(networks, name='private', **facts):
     """Creates a port; returns its entry of network_info."""
     network = networks.resources.find(ADMIN, 'networks', {'name': [name]})[0]
@@ -214,6 +222,30 @@ def test_a_floating_address_leads_to_a_guest_and_is_its_own_outside(tmp_path, ne
         assert outside.stdout.readline() == '198.51.100.1\n'
 
 
+def test_a_guest_without_port_security_does_not_leave_as_a_guest_of_another_network(tmp_path, networks, bridges):
+    """Its packets would leave with the floating address of the other guest."""
+    victim = make_port(networks)
+    networks.associate_floating_ip(ADMIN, networks.create_floating_ip(ADMIN).address, victim['port_id'])
+    name = make_network(networks, '192.168.7.0/24')
+    lead_outside(networks, name)
+    port = make_port(networks, name, port_security_enabled=False, security_groups=[])
+    with ExitStack() as stack:
+        bridges.set_up('victim', victim)
+        guest = started(stack, tmp_path, bridges, port)
+        guest.expect('# ')
+        outside = stack.enter_context(listener())
+        assert reaches(guest, 'nc -w 30 198.51.100.2 7 </dev/null')
+        assert outside.stdout.readline() == '198.51.100.1\n'
+        guest.ask(f'ip address add {victim["address"]}/32 dev eth0')
+        guest.ask(f'ip route add 198.51.100.2 via 192.168.7.1 src {victim["address"]}')
+        run('nft', 'add', 'table', 'ip', 'spy')
+        stack.callback(run, 'nft', 'delete', 'table', 'ip', 'spy')
+        run('nft', 'add', 'chain', 'ip', 'spy', 'leaving', '{ type filter hook postrouting priority 300; }')
+        run('nft', 'add', 'rule', 'ip', 'spy', 'leaving', 'oifname', 'outside', 'counter')
+        assert not reaches(guest, 'ping -c 1 -W 1 198.51.100.2')
+        assert 'packets 0' in run('nft', 'list', 'table', 'ip', 'spy')
+
+
 def test_nothing_is_left_when_the_last_port_is_gone(tmp_path, networks, bridges):
     first, second = make_port(networks), make_port(networks)
     bridges.set_up('one', first)
@@ -248,6 +280,30 @@ def test_addresses_that_the_host_has_a_way_to_are_not_taken_over(networks, bridg
     make_office('10.0.200.1/24')
     with pytest.raises(HypervisorError, match='a way to 10.0.0.0/16 already, by office'):
         bridges.set_up('server', make_port(networks))
+
+
+def test_networks_that_lead_to_the_same_one_outside_share_a_host(networks, bridges):
+    """The gateway out there is an address of both bridges, of which each DHCP server would take all."""
+    name = make_network(networks, '192.168.7.0/24')
+    lead_outside(networks, name)
+    bridges.set_up('one', make_port(networks))
+    bridges.set_up('two', make_port(networks, name))
+    assert run('ip', 'address').count('inet 203.0.113.1/32') == 2
+
+
+def test_a_floating_address_moves_from_network_to_network(tmp_path, networks, bridges):
+    name = make_network(networks, '192.168.7.0/24')
+    lead_outside(networks, name)
+    first, second = make_port(networks), make_port(networks, name)
+    address = networks.create_floating_ip(ADMIN).address
+    networks.associate_floating_ip(ADMIN, address, first['port_id'])
+    bridges.set_up('one', first)
+    # A new port restarts the DHCP server of its network.
+    bridges.set_up('two', make_port(networks))
+    networks.associate_floating_ip(ADMIN, address, second['port_id'])
+    bridges.set_up('three', second)
+    bridges.set_up('four', make_port(networks, name))
+    assert run('ip', 'address').count(f'inet {address}/32') == 1
 
 
 @pytest.mark.parametrize('there', [True, False])

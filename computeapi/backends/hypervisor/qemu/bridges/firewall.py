@@ -186,9 +186,13 @@ def _to_host(ours: str) -> Iterator[str]:
 
 
 def _through(wiring: Wiring, ours: str) -> Iterator[str]:
+    segments = sorted(wiring.segments.values(), key=lambda segment: segment.id)
+    # A guest without port security could otherwise pass for one of another network, with its floating address.
+    for segment in segments:
+        own = [subnet.network for subnet in segment.subnets]
+        yield f'iifname "{segment.bridge}" ' + (f'ip saddr != {among(own)} drop' if own else 'drop')
     yield 'ct state established,related accept'
     yield f'oifname {ours} ct status dnat accept'
-    segments = sorted(wiring.segments.values(), key=lambda segment: segment.id)
     for segment in segments:
         beside = [other.bridge for other in segments if other.routers & segment.routers]
         if beside:

@@ -81,12 +81,18 @@ def remove(name: str) -> None:
 
 def set_addresses(bridge: str, wanted: Iterable[str]) -> None:
     """Set exactly these addresses, which include their prefix lengths."""
-    found = {f'{each["local"]}/{each["prefixlen"]}' for each in addresses(bridge)}
-    keep = set(wanted)
-    for address in sorted(found - keep):
+    found = {(f'{each["local"]}/{each["prefixlen"]}', each.get('label')) for each in addresses(bridge)}
+    keep = {(address, label_of(bridge, address)) for address in wanted}
+    for address, _ in sorted(found - keep):
         run('ip', 'address', 'delete', address, 'dev', bridge)
-    for address in sorted(keep - found):
-        run('ip', 'address', 'add', address, 'dev', bridge)
+    for address, label in sorted(keep - found):
+        run('ip', 'address', 'add', address, 'dev', bridge, 'label', label)
+
+
+def label_of(bridge: str, address: str) -> str:
+    """The label of an address. dnsmasq listens at those whose label is the name of its interface. A lone address, of
+    a guest or of a gateway outside, must not be one of them: it can be on several bridges, and move to another."""
+    return f'{bridge}:' if address.endswith('/32') else bridge
 
 
 def addresses(name: str) -> list[dict[str, Any]]:
