@@ -108,7 +108,8 @@ def find_referenced(connection: sa.Connection, records: Rows[R], reference: Refe
     """The record with the reference's `id`, or else with its `name` (in its `domain`, itself a reference)."""
     if 'id' in reference:
         return records.find(connection, id=reference['id'])
-    if 'domain' not in reference:
+    # A domain is in no other, whatever the reference says.
+    if records is DOMAINS or 'domain' not in reference:
         return records.find(connection, name=reference['name'])
     domain = find_referenced(connection, DOMAINS, reference['domain'])
     return records.find(connection, name=reference['name'], domain_id=domain.id) if domain else None

@@ -87,7 +87,7 @@ class KeystoneUsers(KeystoneController):
 
     @operation('POST', '/{user_id}/password', policy=ANYBODY, body=PASSWORD, status=204)
     def change_password(self, req: Request, user_id: str, body: dict[str, Any]) -> None:
-        with self.identity.logins.attempts.counted((req.remote_addr, 'id', user_id)):
+        with self.identity.logins.counted({'id': user_id}, req.remote_addr):
             self.identity.users.change_password(user_id, body['user']['original_password'], body['user']['password'])
 
 

@@ -754,3 +754,55 @@ def test_what_was_in_the_way_of_others_is_done_again(identity, demo, deadlock, i
     assert identity.roles.implications()[role] == [other]
     [limit] = done(identity.limits.create_all, [{**place, 'resource_limit': 2, 'project_id': project}])
     assert limit.project_id == project
+
+
+@pytest.mark.parametrize('name', ['demo', 'nobody'])
+def test_who_guesses_passwords_has_to_wait_however_the_user_is_written(ask, name):
+    """Nor does it tell whether there is such a user."""
+    domains = [{'id': 'default'}, {'name': 'Default'}, {'name': 'Default', 'domain': {'name': 'any'}}]
+    beside = [{}, {'user': {'name': 'any'}}]
+    written = [{'name': name, 'domain': domain, **more} for domain in domains for more in beside]
+    for each in written[:5]:
+        ask('POST /v3/auth/tokens', given(each), expect=401)
+    ask('POST /v3/auth/tokens', given(written[5]), expect=429)
+
+
+def test_a_users_name_and_id_share_the_attempts(ask, identity):
+    [demo] = identity.users.list(name='demo')
+    for each in [{'id': demo.id}, {'name': 'demo', 'domain': {'id': 'default'}}] * 2:
+        ask('POST /v3/auth/tokens', given(each), expect=401)
+    ask(f'POST /v3/users/{demo.id}/password', {'user': {'original_password': 'wrong', 'password': 'new'}}, expect=401)
+    ask('POST /v3/auth/tokens', proof('demo'), expect=429)
+
+
+def test_a_credentials_name_and_id_share_the_attempts(ask, identity, log_in):
+    [demo] = identity.users.list(name='demo')
+    asked = {'application_credential': {'name': 'program'}}
+    made = ask(f'POST /v3/users/{demo.id}/application_credentials', asked, by=log_in('demo'), expect=201).json
+    written = [
+        {'id': made['application_credential']['id']},
+        {'name': 'program', 'user': {'id': demo.id}},
+        {'name': 'program', 'user': {'name': 'demo', 'domain': {'name': 'Default'}}, 'domain': {'name': 'any'}},
+    ]
+    for each in [*written, *written[:2]]:
+        ask('POST /v3/auth/tokens', proven(each), expect=401)
+    ask('POST /v3/auth/tokens', proven(written[2]), expect=429)
+
+
+@pytest.mark.parametrize('beside', [5, 'x', [], {}, {'name': 'Default'}, {'id': 5}])
+def test_what_a_reference_need_not_have_is_ignored(ask, beside):
+    domain = {'name': 'Default', 'domain': beside}
+    user = {'name': 'demo', 'password': 'demo-secret', 'domain': domain, 'user': beside}
+    asked = given(user)
+    asked['auth']['scope'] = {'project': {'name': 'demo', 'domain': domain}}
+    ask('POST /v3/auth/tokens', asked, expect=201)
+
+
+def given(user):
+    user = {'password': 'wrong', **user}
+    return {'auth': {'identity': {'methods': ['password'], 'password': {'user': user}}}}
+
+
+def proven(credential):
+    credential = {'secret': 'wrong', **credential}
+    return {'auth': {'identity': {'methods': ['application_credential'], 'application_credential': credential}}}

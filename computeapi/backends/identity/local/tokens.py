@@ -2,7 +2,8 @@
 
 import hashlib
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -58,6 +59,28 @@ class Login:
         )
 
 
+def named(connection: sa.Connection, reference: Reference) -> tuple[str, ...]:
+    """What a reference to a user stands for, whether there is one or not: the same for every way to write it, so that
+    nobody gets more attempts by writing it in another way."""
+    user = queries.find_referenced(connection, queries.USERS, reference)
+    if user is not None:
+        return (user.domain_id, user.name)
+    if 'id' in reference:
+        return ('id', reference['id'])
+    domain = queries.find_referenced(connection, queries.DOMAINS, reference['domain'])
+    return (domain.id if domain else '', reference['name'])
+
+
+def named_credential(connection: sa.Connection, reference: Reference) -> tuple[str, ...]:
+    """Like `named`, for an application credential."""
+    credential = queries.find_credential(connection, reference)
+    if credential is not None:
+        return ('credential', *named(connection, {'id': credential.user_id}), credential.name)
+    if 'id' in reference:
+        return ('credential', 'id', reference['id'])
+    return ('credential', *named(connection, reference['user']), reference['name'])
+
+
 class Logins:
     """The authentication methods; errors never say what was wrong."""
 
@@ -77,8 +100,19 @@ class Logins:
 
     def with_password(self, reference: Reference, password: str, address: str | None = None) -> Login:
         """address: of the client; after several wrong passwords from there TooManyAttempts for a while."""
-        with self.attempts.counted((address, *named(reference))):
+        with self.counted(reference, address):
             return self._with_password(reference, password)
+
+    def counted(
+        self,
+        reference: Reference,
+        address: str | None,
+        named: Callable[[sa.Connection, Reference], tuple[str, ...]] = named,
+    ) -> AbstractContextManager[None]:
+        """Counts an attempt to log in as that user, or with what `named` stands for, as `Attempts` does."""
+        with self.store.read() as connection:
+            caller = named(connection, reference)
+        return self.attempts.counted((address, *caller))
 
     def _with_password(self, reference: Reference, password: str) -> Login:
         with self.store.read() as connection:
@@ -101,7 +135,7 @@ class Logins:
 
     def with_credential(self, reference: Reference, secret: str, address: str | None = None) -> Login:
         """Like `with_password`."""
-        with self.attempts.counted((address, 'credential', *named(reference))):
+        with self.counted(reference, address, named_credential):
             return self._with_credential(reference, secret)
 
     def _with_credential(self, reference: Reference, secret: str) -> Login:
@@ -113,14 +147,6 @@ class Logins:
             raise errors.NotAuthenticated()
         expires_at = credential.expires_at or datetime.max
         return Login(user, ('application_credential',), expires_at, credential=credential)
-
-
-def named(reference: Reference) -> tuple[str, ...]:
-    """A comparable form of a reference."""
-    if 'id' in reference:
-        return ('id', reference['id'])
-    around = (named(reference[each]) for each in ('domain', 'user') if each in reference)
-    return (reference.get('name', ''), *(word for words in around for word in words))
 
 
 def is_welcome(connection: sa.Connection, user: User | None) -> bool:
