@@ -54,6 +54,10 @@ class Rows(Generic[R]):
         key = self.table.c.id
         return self.all(connection, self.select.filter_by(**values).order_by(self.table.c.get('name', key), key))
 
+    def number_of(self, connection: sa.Connection, **values: Any) -> int:
+        """The number of records with these values."""
+        return connection.scalar(sa.select(sa.func.count()).select_from(self.table).filter_by(**values)) or 0
+
     def insert(self, connection: sa.Connection, **values: Any) -> None:
         connection.execute(insertion(self.table), values)
 

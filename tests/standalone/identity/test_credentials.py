@@ -4,9 +4,12 @@ import pytest
 import sqlalchemy as sa
 
 from computeapi.backends.identity.local import LocalIdentity
+from computeapi.backends.identity.local import application_credentials as programs
+from computeapi.backends.identity.local import stored_credentials as stored
 from computeapi.context import Permission
 from computeapi.db.tables.identity import stored_credentials
-from computeapi.errors import NotSupported
+from computeapi.errors import Forbidden, NotSupported
+from tests.backends.test_volume import together
 from tests.standalone.identity.conftest import UNKNOWN
 
 
@@ -53,6 +56,32 @@ def test_credentials_of_others(ask, admin, demo, credential, id_of, make, log_in
     ask(f'PATCH {path}', {'credential': given}, by=demo, expect=403)
     ask('POST /v3/credentials', {'credential': {'type': 'x', 'blob': 'x', **given}}, by=demo, expect=403)
     ask('POST /v3/credentials', {'credential': {'type': 'x', 'blob': 'x', 'user_id': UNKNOWN}}, by=admin, expect=400)
+
+
+def test_a_user_stores_so_many_credentials_and_no_more(identity, id_of, monkeypatch):
+    monkeypatch.setattr(stored, 'MOST', 3)
+    user = id_of('users', 'demo')
+    refused = together(*[lambda: identity.credentials.create(user, 'totp', 'x')] * 6)
+    assert refused == [Forbidden] * 3
+    with pytest.raises(Forbidden):
+        identity.credentials.create_ec2(user, id_of('projects', 'demo'))
+
+
+def test_a_user_has_so_many_access_rules_and_no_more(ask, demo, id_of, monkeypatch):
+    """They stay when the credentials that use them are deleted."""
+    monkeypatch.setattr(programs, 'MOST_RULES', 3)
+    path = f'/v3/users/{id_of("users", "demo")}'
+    rules = [{'path': f'/v2.1/{each}', 'method': 'GET', 'service': 'compute'} for each in range(4)]
+
+    def create(name, *rules, expect=201):
+        asked = {'application_credential': {'name': name, 'access_rules': rules}}
+        return ask(f'POST {path}/application_credentials', asked, by=demo, expect=expect).json
+
+    made = create('program', *rules[:3])['application_credential']['id']
+    ask(f'DELETE {path}/application_credentials/{made}', by=demo, expect=204)
+    create('same', *rules[:3])
+    create('other', rules[3], expect=403)
+    assert len(ask(f'GET {path}/access_rules', by=demo).json['access_rules']) == 3
 
 
 def test_keys_for_ec2(ask, admin, demo, id_of):

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from cryptography.fernet import Fernet
 
 EC2 = 'ec2'
+MOST = 100
+"""The maximum number of credentials of a user."""
 
 
 class Credential(NamedTuple):
@@ -55,7 +57,10 @@ class CredentialManager(Manager):
         credential_id = chance.new_hex_id() if type != EC2 else id_of_access_key(blob)
         row = StoredCredential(credential_id, user_id, project_id, type, self._encrypted(blob))
         with self.change() as connection:
-            _check_user(connection, user_id)
+            # The lock serializes this with other creations for the user.
+            _check_user(connection, user_id, lock=True)
+            if queries.STORED_CREDENTIALS.number_of(connection, user_id=user_id) >= MOST:
+                raise errors.Forbidden(f'A user can have at most {MOST} credentials.')
             if project_id is not None:
                 # The lock makes a deletion of the project wait, which then deletes this one as well.
                 queries.PROJECTS.find(connection, lock=True, id=project_id)
@@ -109,8 +114,8 @@ class CredentialManager(Manager):
         return Credential(row.id, row.user_id, row.project_id, row.type, blob)
 
 
-def _check_user(connection: sa.Connection, user_id: str) -> None:
-    if queries.USERS.find(connection, id=user_id) is None:
+def _check_user(connection: sa.Connection, user_id: str, *, lock: bool = False) -> None:
+    if queries.USERS.find(connection, lock=lock, id=user_id) is None:
         raise errors.Invalid(f'Invalid input for field/attribute user_id. There is no {user_id}.')
 
 
