@@ -19,7 +19,6 @@ from computeapi.db import actions, allocations
 from computeapi.db.servers import Server
 from computeapi.errors import (
     FixedIPNotFound,
-    Forbidden,
     Invalid,
     MultipleNetworks,
     NeighbourAway,
@@ -101,6 +100,8 @@ class InterfaceManager:
         else:
             port = self.networks.port(context, port_id)
             check_port(port, Rights())
+            if not external_networks:
+                ports.refuse_outside(self.networks.networks(context.elevated(), [port.network_id]))
         wanted = {'port_id': port_id, 'network_id': network_id, 'fixed_ip': fixed_ip, 'tag': tag}
         entry = ports.planned(wanted, chance.new_id())
         try:
@@ -130,8 +131,8 @@ class InterfaceManager:
         if len(usable) > 1:
             raise Invalid(MultipleNetworks.text)
         network = usable[0]
-        if network.is_outside and not external_networks:
-            raise Forbidden(f'It is not allowed to create an interface on external network {network.id}')
+        if not external_networks:
+            ports.refuse_outside([network])
         if not network.subnets:
             raise Invalid(f'Network {network.id} requires a subnet in order to boot instances on.')
         return network

@@ -241,7 +241,7 @@ def plan(job: Job) -> list[dict[str, Any]]:
     if wanted == 'auto':
         wanted = [{'network_id': automatic(job).id}]
     if asking := outside(job):
-        refuse_external(job, asking)
+        refuse_outside(job.platform.networks.networks(job.elevated, asking))
     return [planned(item, str(index)) for index, item in enumerate(wanted or ())]
 
 
@@ -255,13 +255,13 @@ def outside(job: Job) -> list[str]:
     wanted = job.arguments.get('networks')
     if job.arguments.get('external_networks', True) or isinstance(wanted, str):
         return []
-    # A task of an older release does not have this fact.
-    return [item['network_id'] for item in wanted or () if not item.get('port_id') and item.get('is_outside', True)]
+    # A task of an older release does not have this fact, and not the network of a port.
+    return [item['network_id'] for item in wanted or () if item.get('is_outside', not item.get('port_id'))]
 
 
-def refuse_external(job: Job, network_ids: Sequence[str]) -> None:
+def refuse_outside(networks: Iterable[Network]) -> None:
     """Forbidden for an external network that is not shared: its owner allows routing to it, not servers on it."""
-    for network in job.platform.networks.networks(job.elevated, network_ids):
+    for network in networks:
         if network.is_outside:
             raise Forbidden(f'It is not allowed to create an interface on external network {network.id}')
 

@@ -113,6 +113,14 @@ def test_a_server_on_an_external_network(create, api, outside, settle):
     assert 'fault' not in shown
 
 
+def test_a_server_on_a_port_of_an_external_network(create, api, world, outside, settle):
+    for caller, status in ((BOB, 'ERROR'), (ADMIN, 'ACTIVE')):
+        answer = create(as_=caller, networks=[{'port': world.port(network_id=outside)}])
+        assert answer.status == 202
+        settle()
+        assert api.get(f'/servers/{answer.json["server"]["id"]}').json['server']['status'] == status
+
+
 def test_security_groups_become_ids(asked, world):
     groups = world.networks.security_groups(world.bob)
     made = world.networks.create_security_group(world.bob, 'web', '')

@@ -201,8 +201,11 @@ def test_external_networks_are_for_those_who_may(attach, world):
     answer = attach(net_id=closed)
     text = f'It is not allowed to create an interface on external network {closed}'
     assert answer.json == {'forbidden': {'code': 403, 'message': text}}
+    port = world.port(network_id=closed)
+    assert attach(port_id=port).json == answer.json
     assert attach(net_id=shared).status == 200
     assert attach(net_id=closed, as_='admin:admin').status == 200
+    assert attach(port_id=port, as_='admin:admin').status == 200
 
 
 def test_networks_without_addresses(attach, world):

@@ -36,10 +36,13 @@ class RequestedNetworks:
             return self.only_network(context, automatic=request.networks == AUTO)
         assert not isinstance(request.networks, str)
         check_combinations(request.networks, several=request.most > 1)
-        self.check_ports(context, {each.port_id for each in request.networks if each.port_id}, rights)
+        ports = self.check_ports(context, {each.port_id for each in request.networks if each.port_id}, rights)
         found = self.check_networks(context, {each.network_id for each in request.networks if each.network_id})
         self.check_addresses(context, {(each.network_id, each.fixed_ip) for each in request.networks if each.fixed_ip})
-        return [said(each, found.get(each.network_id or '')) for each in request.networks]
+        if not rights.external_networks:
+            found |= self.around(context, ports.values())
+        on = {port.id: port.network_id for port in ports.values()}
+        return [said(each, found.get(each.network_id or on.get(each.port_id or '', ''))) for each in request.networks]
 
     def only_network(self, context: Context, *, automatic: bool) -> Wanted:
         """The default without requested networks: the only network that the project can use, or none."""
@@ -52,12 +55,19 @@ class RequestedNetworks:
             self.networks.check_auto_network(context)
         return AUTO if automatic else [said(NetworkRequest(network_id=network.id), network) for network in usable]
 
-    def check_ports(self, context: Context, ids: Collection[str], rights: Rights) -> None:
+    def check_ports(self, context: Context, ids: Collection[str], rights: Rights) -> dict[str, Port]:
+        """The ports, by ID."""
         found = {port.id: port for port in self.networks.ports(context, ids=ids)} if ids else {}
         for port_id in sorted(ids):
             if port_id not in found:
                 raise PortNotFound(id=port_id)
             check_port(found[port_id], rights)
+        return found
+
+    def around(self, context: Context, ports: Collection[Port]) -> dict[str, Network]:
+        """The networks of these ports, by ID, whether the caller sees them or not."""
+        ids = {port.network_id for port in ports}
+        return {network.id: network for network in self.networks.networks(context.elevated(), ids)} if ids else {}
 
     def check_networks(self, context: Context, ids: Collection[str]) -> dict[str, Network]:
         """The networks, by ID."""
@@ -100,8 +110,10 @@ class RequestedNetworks:
 
 
 def said(request: NetworkRequest, network: Network | None) -> dict[str, Any]:
-    """The request for an interface, with all its facts."""
-    return {**asdict(request), 'is_outside': network is not None and network.is_outside}
+    """The request for an interface, with all its facts; the network of a port only if servers may not be there."""
+    if network is not None and network.is_outside:
+        return {**asdict(request), 'network_id': network.id, 'is_outside': True}
+    return {**asdict(request), 'is_outside': False}
 
 
 def ports_to_make(wanted: Wanted) -> int:
