@@ -277,7 +277,8 @@ STANDALONE = [
         'request_timeout',
         default=30,
         min=1,
-        help='Seconds in which a client must send a request, or 64 KiB of a long body.',
+        help='Seconds in which a client must send a request, or 64 KiB of a long body: the latter in at most 5 seconds '
+        'while others wait to send long bodies.',
     ),
     cfg.IntOpt(
         'response_timeout',

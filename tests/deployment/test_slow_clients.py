@@ -6,6 +6,8 @@ import time
 import pytest
 import requests
 
+from computeapi.serve.http.hub import UPLOADS
+
 JSON = 'Content-Type: application/json\r\n'
 LARGE = 200 * 1024 * 1024
 """The number of bytes that a client announces, and mostly does not send."""
@@ -91,6 +93,21 @@ def test_who_waits_for_its_turn_to_send_a_body_holds_up_no_upload(serve, connect
         while not told.endswith(b'HTTP/1.1 100 Continue\r\n\r\n'):
             told += client.socket.recv(65536)
     with served.connect() as cloud:
+        began = time.monotonic()
+        cloud.image.create_image('large', data=bytes(1024 * 1024), container_format='bare')
+        assert time.monotonic() - began < 15
+
+
+def test_slow_uploads_keep_no_upload_out(serve, connect):
+    """They send as much as they must, and have all threads for uploads."""
+    served = serve('--in-memory', OS_API__AUTH_STRATEGY='none')
+    with served.connect() as cloud:
+        for number in range(UPLOADS):
+            image = cloud.image.create_image(f'slow{number}', disk_format='raw', container_format='bare')
+            file = f'PUT /image/v2/images/{image.id}/file'
+            headers = f'X-Auth-Token: {cloud.auth_token}\r\nContent-Type: application/octet-stream\r\n'
+            connect(served.url).ask(file, f'{headers}Content-Length: {LARGE}\r\n', bytes(70_000))
+        time.sleep(1)
         began = time.monotonic()
         cloud.image.create_image('large', data=bytes(1024 * 1024), container_format='bare')
         assert time.monotonic() - began < 15

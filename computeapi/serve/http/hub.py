@@ -14,7 +14,7 @@ from computeapi.serve.http.feed import TAKEN, Feed
 from computeapi.serve.http.threads import Threads
 from computeapi.web.filters import WSGIApp
 
-UPLOADS = 4
+UPLOADS = 32
 """Threads for requests whose body the app reads while it arrives, so that slow uploads only block each other."""
 ENVIRON = {
     'SCRIPT_NAME': '',
@@ -67,6 +67,11 @@ class Hub:
     def _crowds(self, address: str) -> list[Crowd]:
         crowd = self.by_address.get(address)
         return [self.everyone] if crowd is None else [self.everyone, crowd]
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether an upload waits for others, because none of their threads is idle."""
+        return bool(self.uploads.waiting)
 
     @property
     def is_calm(self) -> bool:

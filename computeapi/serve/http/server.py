@@ -22,6 +22,8 @@ from computeapi.web.filters import WSGIApp
 TICK = 1.0
 MERCY = 5.0
 """How long a stop waits for responses in progress, in seconds."""
+HURRY = 5
+"""The time for 64 KiB of an upload while others wait to send theirs, in seconds, if request_timeout is longer."""
 MOST_UNSENT = 256 * 2**20
 """How many bytes of responses may wait in memory for their clients."""
 OTHER_FILES = 500
@@ -100,11 +102,18 @@ class HTTPServer:
     def connections(self) -> list[ClientConnection]:
         return [each for each in self.hub.everyone.members if isinstance(each, ClientConnection)]
 
+    def is_late(self, connection: ClientConnection, now: float) -> bool:
+        """Whether it missed its deadline, which is earlier for an upload while others wait for a thread."""
+        arriving = connection.arriving
+        if arriving is not None and arriving.body is not None and self.hub.is_crowded:
+            now += max(0, self.options.request_timeout - HURRY)
+        return connection.deadline < now
+
     def sweep(self, now: float) -> None:
         """Close connections that missed their deadline, and those with the most unsent data if that is too much."""
         connections = self.connections()
         for connection in connections:
-            if connection.deadline < now:
+            if self.is_late(connection, now):
                 # The loop logs an error of one of them, and continues with the others.
                 self.hub.loop.call_soon(connection.expire)
         sizes = {connection: connection.transport.get_write_buffer_size() for connection in connections}
