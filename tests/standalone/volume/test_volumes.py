@@ -533,6 +533,14 @@ def test_retype_and_reimage(ask, create, act, images, alice):
     act(volume, 'os-reimage', {'image_id': image.id, 'reimage_reserved': True})
 
 
+def test_a_volume_that_a_host_uses_is_not_overwritten(ask, create, act, images, alice):
+    """What its guest writes from then on would be lost."""
+    volume, facts = create(), {'disk_format': 'raw', 'container_format': 'bare'}
+    image = images.upload(alice, images.create(alice, 'system', **facts).id, [b'x'])
+    act(volume, 'os-attach', {'instance_uuid': SERVER, 'mountpoint': '/dev/vdb'})
+    act(volume, 'os-reimage', {'image_id': image.id}, expect=400)
+
+
 @pytest.mark.parametrize('body', [{}, {'os-nothing': None}, {'os-reserve': None, 'os-unreserve': None}])
 def test_unknown_actions(ask, create, body):
     message = ask(f'POST /v3/volumes/{create()["id"]}/action', body, expect=400).message

@@ -70,7 +70,7 @@ class VolumeLife(VolumeMaking):
         source = from_image(self._image(context, image_id))
 
         def change(volume: Volume) -> dict[str, Any]:
-            if volume.status not in ('available', 'in-use', 'reserved'):
+            if volume.status not in ('available', 'reserved'):
                 raise errors.Invalid(
                     f'Invalid volume: Volume {volume_id} cannot be reimaged while it is {volume.status}.'
                 )
