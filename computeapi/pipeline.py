@@ -206,7 +206,7 @@ def http_proxy_to_wsgi(global_conf: dict[str, str], **local_conf: str) -> Callab
     conf = _building.get().conf
 
     def wrap(app: WSGIApp) -> WSGIApp:
-        wrapped = HTTPProxyToWSGI(app, conf)
+        wrapped = HTTPProxyToWSGI(filters.seen_by_proxy(app), conf)
         return wrapped if conf.oslo_middleware.enable_proxy_headers_parsing else app
 
     return wrap

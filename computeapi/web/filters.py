@@ -126,6 +126,26 @@ class FaultWrap(PasteFilter):
             return faults.fault(500, self.MESSAGE)(environ, start_response)
 
 
+FOR = re.compile(r'(?:^|;)\s*for="?(\[[^]]*]|[^;":]*)', re.IGNORECASE)
+"""The address in an element of the header Forwarded, without the port."""
+
+
+def seen_by_proxy(app: WSGIApp) -> WSGIApp:
+    """Sets REMOTE_ADDR to the client's address as the nearest proxy saw it, which is the last one in its header: the
+    client itself may have sent those before it."""
+
+    def ask(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        *_, last = environ.get('HTTP_X_FORWARDED_FOR', '').split(',')
+        if not last and (found := FOR.search(environ.get('HTTP_FORWARDED', '').rpartition(',')[2])):
+            last = found[1]
+        if last.strip():
+            environ['REMOTE_ADDR'] = last.strip()
+        answered: Iterable[bytes] = app(environ, start_response)
+        return answered
+
+    return ask
+
+
 class RequestLog(PasteFilter):
     """request_log: one line per request, without query values or headers, which may hold secrets."""
 

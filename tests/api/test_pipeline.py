@@ -8,6 +8,7 @@ from computeapi.errors import Invalid
 from computeapi.main import Service
 from computeapi.pipeline import load
 from computeapi.serve.population import CATALOG
+from computeapi.web.filters import seen_by_proxy
 
 DASHBOARD = 'https://dashboard.example.org'
 CONF = f"""
@@ -87,6 +88,34 @@ def test_where_the_public_url_is_known_no_header_says_another(known, path):
         answer = webob.Request.blank(path, headers=headers).get_response(app)
         said = f'{answer.headers} {answer.text}'
         assert 'evil.example' not in said and ('http' not in said or 'https://cloud.example.org' in said)
+
+
+def test_failed_logins_are_counted_by_the_address_that_the_proxy_saw(known):
+    """The client may have sent the addresses before it."""
+    app = load(known, 'standalone')
+
+    def status(address):
+        user = {'name': 'admin', 'domain': {'id': 'default'}, 'password': 'wrong'}
+        body = {'auth': {'identity': {'methods': ['password'], 'password': {'user': user}}}}
+        path, headers = '/identity/v3/auth/tokens', {'X-Forwarded-For': f'{address},192.0.2.1'}
+        return webob.Request.blank(path, method='POST', json=body, headers=headers).get_response(app).status_code
+
+    assert [status(f'198.51.100.{number}') for number in range(6)] == [401] * 5 + [429]
+
+
+@pytest.mark.parametrize(
+    ('sent', 'seen'),
+    [
+        ({'HTTP_X_FORWARDED_FOR': '198.51.100.1, 192.0.2.1'}, '192.0.2.1'),
+        ({'HTTP_FORWARDED': 'for=198.51.100.1, proto=http;For="[2001:db8::1]:4711"'}, '[2001:db8::1]'),
+        ({'HTTP_FORWARDED': 'for=198.51.100.1', 'HTTP_X_FORWARDED_FOR': '192.0.2.1'}, '192.0.2.1'),
+        ({'HTTP_FORWARDED': 'host=cloud'}, '203.0.113.1'),
+        ({}, '203.0.113.1'),
+    ],
+)
+def test_the_address_that_the_proxy_saw(sent, seen):
+    app = seen_by_proxy(lambda environ, start_response: [environ['REMOTE_ADDR']])
+    assert app({'REMOTE_ADDR': '203.0.113.1', **sent}, None) == [seen]
 
 
 def token_of(app):
