@@ -176,7 +176,7 @@ class CloudAudit:
 
     def _go_on(self, server_id: str) -> None:
         """Queue a deletion again if one was in progress; anything else has failed."""
-        with self.store.write() as connection:
+        with self.platform.tasks.adding() as connection:
             server = self._free(connection, server_id)
             if server is None or (server.task_state is None and server.vm_state != VMState.BUILDING):
                 return
@@ -190,14 +190,12 @@ class CloudAudit:
             values = {'vm_state': VMState.ERROR, 'task_state': None, 'fault': fault, 'updated_at': now}
             rows.update(connection, server_id, values)
             self._queue(connection, RESET, server_id)
-        self.platform.tasks.wake()
 
     def _settle(self, server_id: str, host: str) -> None:
         """Let a worker clean up what the server has on a host that is not its own."""
-        with self.store.write() as connection:
+        with self.platform.tasks.adding() as connection:
             if self._free(connection, server_id) is not None:
                 self._queue(connection, RESET, server_id, {'stray': [host]})
-        self.platform.tasks.wake()
 
     def _give_back(self, server_id: str, host: str) -> None:
         with self.store.write() as connection:

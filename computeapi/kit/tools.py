@@ -92,10 +92,9 @@ class Tools:
     def hasten(self, server_ids: Collection[str]) -> None:
         """Let waiting work on these servers continue at once."""
         tasks = self.service.platform.tasks
-        with self.service.store.write() as connection:
+        with tasks.adding() as connection:
             for server_id in server_ids:
                 tasks.hasten(connection, server_id)
-        tasks.wake()
 
     @contextmanager
     def standing_still(self, hurry: Callable[[], None] = lambda: None) -> Iterator[None]:

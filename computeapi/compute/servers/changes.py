@@ -36,9 +36,8 @@ class Changes:
     ) -> None:
         """Record that the server goes through *transition*, and wake a worker. *values*: further columns."""
         self.check(context, server, transition)
-        with self.store.write() as connection:
+        with self.tasks.adding() as connection:
             self.begin_in(connection, context, server, transition, arguments, **values)
-        self.tasks.wake()
 
     def follow(self, context: Context, server: Server, transition: Transition) -> None:
         """Begin *transition* because of something that was observed. Nothing follows if the server is in another state
@@ -115,11 +114,10 @@ class Changes:
             self.store.tell(self.tasks.done, task)
             raise
         now = self.clock()
-        with self.store.write() as connection:
+        with self.tasks.adding() as connection:
             action_id = actions.start(connection, context, server.uuid, transition.name, now)
             if not self.tasks.release(connection, task, action_id):
                 actions.finish(connection, action_id, now)
-        self.tasks.wake()
 
     def check(self, context: Context, server: Server, transition: Transition) -> None:
         """Refuse what can be refused by the server as it was read, and by the capabilities of its driver."""

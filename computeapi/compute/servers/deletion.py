@@ -56,10 +56,9 @@ class Deletion:
         """Restore a soft-deleted server; it counts again, so the quota must have room for it."""
         check(context, server, RESTORE)
         wanted = {'instances': 1, 'cores': server.vcpus, 'ram': server.memory_mb}
-        with self.changes.store.write() as connection:
+        with self.changes.tasks.adding() as connection:
             self.quotas.reserve(connection, server.project_id, server.user_id, **wanted)
             self.changes.begin_in(connection, context, server, RESTORE)
-        self.changes.tasks.wake()
 
 
 # ------------------------------------------------------------------ work

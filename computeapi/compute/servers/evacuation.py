@@ -59,13 +59,12 @@ class Evacuations:
         self._check_host(server, host)
         check(context, server, EVACUATE)
         moves.check_down(self.platform, server)
-        with self.changes.store.write() as connection:
+        with self.changes.tasks.adding() as connection:
             server = locked(connection, context, server, EVACUATE)
             accepted, now = MigrationStatus.ACCEPTED, self.changes.clock()
             migration_id = server_migrations.insert(connection, context, server, EVACUATION, accepted, now)
             arguments = {'migration_id': migration_id, 'host': host, 'force': force, 'start': start}
             self.changes.begin_in(connection, context, server, EVACUATE, arguments)
-        self.changes.tasks.wake()
 
     def _check_host(self, server: Server, host: str | None) -> None:
         if host is None:

@@ -74,7 +74,7 @@ class ExternalEvents:
         changed = {event.server_id for event in events if event.name in NETWORK and event.name not in PLUGGED}
         if not told:
             return
-        with self.store.write() as connection:
+        with self.tasks.adding() as connection:
             for server_id in sorted(told):
                 if plugged := plugged_of(events, server_id):
                     server_migrations.note_plugged(connection, server_id, plugged)
@@ -82,7 +82,6 @@ class ExternalEvents:
                     self.tasks.add_once(connection, REFRESH, server_id, context.elevated())
                 else:
                     self.tasks.hasten(connection, server_id)
-        self.tasks.wake()
 
     def _act(self, context: Context, server: Server, event: Event) -> None:
         if event.name == VOLUME_EXTENDED:
@@ -97,12 +96,11 @@ class ExternalEvents:
     def _extend(self, context: Context, server: Server, volume_id: str) -> None:
         """Let the machine see the new size of an attached volume."""
         wanted = {'volume_id': volume_id}
-        with self.store.write() as connection:
+        with self.tasks.adding() as connection:
             if any(device.volume_id == volume_id for device in rows.block_devices_of(connection, [server.uuid])):
                 name, now = EXTEND_VOLUME.name, self.changes.clock()
                 action_id = actions.start(connection, context, server.uuid, name, now)
                 self.tasks.add(connection, EXTEND_VOLUME, server.uuid, context, wanted, action_id=action_id)
-        self.tasks.wake()
 
     def _follow_power(self, context: Context, server: Server, power: str) -> None:
         """Begin the transition, if any."""

@@ -87,10 +87,9 @@ class FloatingIPManager:
             yield
         finally:
             self.addresses.refresh(context, server_ids)
-            with self.store.write() as connection:
+            with self.tasks.adding() as connection:
                 for task in leased:
                     self.tasks.done(connection, task)
-            self.tasks.wake()
 
 
 def target(ports: Collection[Port], server: Server, address: str, wanted: str | None) -> tuple[Port, str]:

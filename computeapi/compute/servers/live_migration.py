@@ -193,7 +193,7 @@ class LiveMigrations:
     def _withdraw(self, context: Context, server: Server, migration: Migration) -> bool:
         """Cancel a live migration that has at most prepared a host; returns whether it was still waiting."""
         values = {'status': MigrationStatus.CANCELLED, 'updated_at': self.changes.clock()}
-        with self.changes.store.write() as connection:
+        with self.changes.tasks.adding() as connection:
             allocations.lock_hosts(connection, server.uuid)
             if not server_migrations.change(connection, migration.id, values, WAITING):
                 return False
@@ -203,14 +203,13 @@ class LiveMigrations:
                 leaving = {'host': migration.dest_host}
                 self.changes.tasks.add(connection, LEAVE_HOST, server.uuid, context.elevated(), leaving)
             self.changes.record(connection, context, server, CANCEL.name, event=CANCEL.event, host=server.host)
-        self.changes.tasks.wake()
         return True
 
     def _steer(
         self, context: Context, server: Server, migration: Migration, word: Word, status: MigrationStatus
     ) -> None:
         values = {'status': status, 'updated_at': self.changes.clock()}
-        with self.changes.store.write() as connection:
+        with self.changes.tasks.adding() as connection:
             if not server_migrations.change(connection, migration.id, values, RUNNING):
                 raise Invalid(
                     f'Migration {migration.id} state of instance {server.uuid} is {migration.status}. Cannot '
@@ -218,7 +217,6 @@ class LiveMigrations:
                 )
             self.changes.record(connection, context, server, word.name, event=word.event, host=server.host)
             self.changes.tasks.hasten(connection, server.uuid)
-        self.changes.tasks.wake()
 
 
 # ------------------------------------------------------------------ work

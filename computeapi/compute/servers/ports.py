@@ -75,10 +75,9 @@ class Addresses:
     def _put_off(self, context: Context, server_ids: Sequence[str]) -> None:
         """Let a worker refresh these servers after their current work."""
         if server_ids:
-            with self.store.write() as connection:
+            with self.tasks.adding() as connection:
                 for server_id in server_ids:
                     self.tasks.add_once(connection, REFRESH, server_id, context)
-            self.tasks.wake()
 
     def _keep(self, context: Context, server: Server, entries: Sequence[Entry]) -> bool:
         """Store the entries, unless the server changed since it was read; returns whether they are up to date."""
@@ -86,7 +85,7 @@ class Addresses:
             return True
         kept = {entry['port_id'] for entry in entries}
         gone = [entry for entry in server.network_info if entry['port_id'] not in kept]
-        with self.store.write() as connection:
+        with self.tasks.adding() as connection:
             new = {'network_info': entries, 'updated_at': self.clock()}
             if not rows.change_unless_newer(connection, server, new):
                 return False
@@ -94,7 +93,6 @@ class Addresses:
                 allocations.leave_ports(connection, server.uuid, [entry['port_id'] for entry in gone])
             if gone and server.host is not None:
                 self.tasks.add(connection, UNPLUG, server.uuid, context, {'interfaces': gone})
-        self.tasks.wake()
         return True
 
 

@@ -26,7 +26,7 @@ class Resets:
     def reset(self, context: Context, server: Server, vm_state: VMState) -> None:
         """Set the state. Work in progress is overtaken, except a deletion, and a worker cleans up after it."""
         now = self.changes.clock()
-        with self.changes.store.write() as connection:
+        with self.changes.tasks.adding() as connection:
             current = rows.get(connection, server.uuid, lock=True)
             if current is None:
                 raise ServerNotFound(id=server.uuid)
@@ -40,7 +40,6 @@ class Resets:
             self.changes.tasks.cancel(connection, server.uuid)
             self.changes.tasks.add(connection, RESET, server.uuid, context)
             self.changes.record(connection, context, server, 'resetState')
-        self.changes.tasks.wake()
 
 
 # ------------------------------------------------------------------ work

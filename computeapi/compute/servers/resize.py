@@ -100,7 +100,7 @@ class Resizes:
         host: str | None = None,
         values: Mapping[str, Any] | None = None,
     ) -> None:
-        with self.changes.store.write() as connection:
+        with self.changes.tasks.adding() as connection:
             server = locked(connection, context, server, transition)
             held = self._hold(connection, server, new)
             status = MigrationStatus.PRE_MIGRATING
@@ -108,7 +108,6 @@ class Resizes:
             migration_id = server_migrations.insert(connection, context, server, kind, status, now, new)
             arguments = {'migration_id': migration_id, 'host': host}
             self.changes.begin_in(connection, context, server, transition, arguments, **held, **(values or {}))
-        self.changes.tasks.wake()
 
     def _hold(self, connection: sa.Connection, server: Server, flavor: Mapping[str, Any]) -> dict[str, int]:
         """During a resize, a server counts with the larger of both sizes; returns these columns. OverQuota."""
@@ -124,22 +123,20 @@ class Resizes:
         check(context, server, CONFIRM)
         migration = self.changes.store.ask(self._finished, server)
         moves.check_reachable(self.platform, server, migration.source_host)
-        with self.changes.store.write() as connection:
+        with self.changes.tasks.adding() as connection:
             server = locked(connection, context, server, CONFIRM)
             self._mark(connection, migration, MigrationStatus.CONFIRMING)
             self.changes.begin_in(connection, context, server, CONFIRM, {'migration_id': migration.id})
-        self.changes.tasks.wake()
 
     def revert(self, context: Context, server: Server) -> None:
         """Return the server to what it was, if there is still quota for that."""
         check(context, server, REVERT)
-        with self.changes.store.write() as connection:
+        with self.changes.tasks.adding() as connection:
             server = locked(connection, context, server, REVERT)
             migration = self._finished(connection, server)
             held = self._hold(connection, server, migration.old_flavor or server.flavor)
             self._mark(connection, migration, MigrationStatus.REVERTING)
             self.changes.begin_in(connection, context, server, REVERT, {'migration_id': migration.id}, **held)
-        self.changes.tasks.wake()
 
     def _finished(self, connection: sa.Connection, server: Server) -> Migration:
         migration = server_migrations.latest(connection, server.uuid, (MigrationStatus.FINISHED,))

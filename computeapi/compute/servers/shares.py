@@ -48,11 +48,10 @@ class ServerShareManager:
             raise Conflict('Feature not supported because either compute or instance are not configured correctly.')
         share = self.shares.get(context, share_id)
         check_share(share)
-        with self.store.write() as connection:
+        with self.changes.tasks.adding() as connection:
             self.changes.begin_in(connection, context, server, ATTACH, {'share_id': share.id})
             check_new(connection, server.uuid, share.id, tag or share.id)
             self._insert(connection, server, share, tag or share.id)
-        self.changes.tasks.wake()
         return self.get(server, share.id)
 
     def _insert(self, connection: sa.Connection, server: Server, share: Share, tag: str) -> None:
@@ -71,10 +70,9 @@ class ServerShareManager:
     def detach(self, context: Context, server: Server, share_id: str) -> None:
         """Let a worker detach the share from the server."""
         check(context, server, DELETE)
-        with self.store.write() as connection:
+        with self.changes.tasks.adding() as connection:
             self.changes.begin_in(connection, context, server, DETACH, {'share_id': share_id})
             rows.set_status(connection, find(connection, server.uuid, share_id), ShareStatus.DETACHING)
-        self.changes.tasks.wake()
 
 
 def find(connection: sa.Connection, server_id: str, share_id: str) -> AttachedShare:

@@ -42,9 +42,8 @@ class AssistedSnapshots:
         if server is None or server.host is None:
             raise Invalid(f'Instance {devices[0].server_id} is not ready')
         require(self.hypervisor, Capability.SNAPSHOT_VOLUME, server.host)
-        with self.store.write() as connection:
+        with self.tasks.adding() as connection:
             self.tasks.add(connection, transition, server.uuid, context, {'volume_id': volume_id, **arguments})
-        self.tasks.wake()
 
 
 # ------------------------------------------------------------------ work

@@ -47,7 +47,8 @@ class Doable(Protocol):
 
 
 class Tasks:
-    """The queue of a store: call `add` in a transaction, and `wake` after it. seal: encrypts the tokens of callers.
+    """The queue of a store: call `add` in a transaction of `adding`, or else `wake` after it. seal: encrypts the tokens
+    of callers.
 
     Other processes are notified through the database, if it supports that. mark: returns arguments that are added to
     all new tasks.
@@ -70,6 +71,13 @@ class Tasks:
         self.looking = threading.RLock()
         # The times at which tasks become due, as far as this process knows them, soonest first.
         self.due: list[datetime] = []
+
+    @contextmanager
+    def adding(self) -> Iterator[sa.Connection]:
+        """A transaction after which a worker looks for work."""
+        with self.store.write() as connection:
+            yield connection
+        self.wake()
 
     def add(
         self,
@@ -283,10 +291,9 @@ class Tasks:
 
     def hasten_all(self) -> None:
         """Let all waiting tasks check at once, because something that they may wait for is gone."""
-        with self.store.write() as connection:
+        with self.adding() as connection:
             for server_id in rows.held_servers(connection):
                 self.hasten(connection, server_id)
-        self.wake()
 
     def remove(self, connection: sa.Connection, work: Doable, server_id: str) -> list[int]:
         """Remove work on a server, even if a worker is running it; returns the actions that it was for."""
