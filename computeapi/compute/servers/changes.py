@@ -1,6 +1,6 @@
 """How a change of a server begins: checked and recorded in one transaction, performed by a worker."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -158,9 +158,11 @@ def check(context: Context, server: Server, requirement: Requirement) -> None:
         raise invalid_state(server, requirement)
 
 
-def locked(connection: sa.Connection, context: Context, server: Server, requirement: Requirement) -> Server:
+def locked(
+    connection: sa.Connection, context: Context, server: Server, requirement: Requirement, needs: Collection[str] = ()
+) -> Server:
     """The server as it is now, locked until the transaction ends; refused if its state does not allow the request."""
-    current = rows.get(connection, server.uuid, lock=True)
+    current = rows.get(connection, server.uuid, needs=needs, lock=True)
     if current is None:
         raise ServerNotFound(id=server.uuid)
     check(context, current, requirement)

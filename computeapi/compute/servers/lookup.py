@@ -14,7 +14,7 @@ from computeapi.compute.cells import Cells
 from computeapi.compute.flavors import using
 from computeapi.compute.quotas import Quotas, check_metadata
 from computeapi.compute.scheduler.hosts import is_up
-from computeapi.compute.servers.changes import check
+from computeapi.compute.servers.changes import locked
 from computeapi.compute.tasks.transition import Requirement
 from computeapi.context import Context
 from computeapi.db import flavors, server_search
@@ -175,14 +175,6 @@ class ServerManager:
         for name, value in changes.items():
             setattr(server, name, value)
 
-    def _locked(self, connection: sa.Connection, context: Context, server: Server, requirement: Requirement) -> Server:
-        """The server as it is now, locked until the transaction ends; refused if its state does not allow this."""
-        current = rows.get(connection, server.uuid, needs=(TAGS,), lock=True)
-        if current is None:
-            raise ServerNotFound(id=server.uuid)
-        check(context, current, requirement)
-        return current
-
     # ------------------------------------------------------------ metadata
 
     def add_metadata(self, context: Context, server: Server, items: Mapping[str, str]) -> dict[str, str]:
@@ -197,7 +189,7 @@ class ServerManager:
     ) -> dict[str, str]:
         limits = self.quotas.limits(server.project_id)
         with self.store.write() as connection:
-            current = self._locked(connection, context, server, UPDATE_METADATA)
+            current = locked(connection, context, server, UPDATE_METADATA)
             metadata = change(current.metadata)
             check_items(metadata)
             check_metadata(limits, len(metadata))
@@ -209,7 +201,7 @@ class ServerManager:
         if key not in server.metadata:
             raise NotFound('Metadata item was not found')
         with self.store.write() as connection:
-            current = self._locked(connection, context, server, DELETE_METADATA)
+            current = locked(connection, context, server, DELETE_METADATA)
             rest = {name: value for name, value in current.metadata.items() if name != key}
             self._write(connection, current, metadata=rest)
 
@@ -219,14 +211,14 @@ class ServerManager:
         """Replace the tags; returns them in the stored order."""
         kept = sorted(set(tags))
         with self.store.write() as connection:
-            self._locked(connection, context, server, UPDATE_TAGS if kept else DELETE_TAGS)
+            locked(connection, context, server, UPDATE_TAGS if kept else DELETE_TAGS)
             rows.set_tags(connection, server.uuid, kept)
         return kept
 
     def add_tag(self, context: Context, server: Server, tag: str) -> bool:
         """Add the tag; returns whether it is new. Invalid if the server has the maximum number of tags."""
         with self.store.write() as connection:
-            tags = self._locked(connection, context, server, UPDATE_TAGS).tags
+            tags = locked(connection, context, server, UPDATE_TAGS, (TAGS,)).tags
             if tag in tags:
                 return False
             if len(tags) >= MOST_TAGS:
@@ -236,7 +228,7 @@ class ServerManager:
 
     def delete_tag(self, context: Context, server: Server, tag: str) -> None:
         with self.store.write() as connection:
-            tags = self._locked(connection, context, server, DELETE_TAGS).tags
+            tags = locked(connection, context, server, DELETE_TAGS, (TAGS,)).tags
             if tag not in tags:
                 raise NotFound(f"Instance {server.uuid} has no tag '{tag}'")
             rows.set_tags(connection, server.uuid, [other for other in tags if other != tag])
