@@ -106,7 +106,7 @@ def make(job: Job, device: BlockDevice) -> Volume | None:
         )
     except NotAuthenticated as error:
         raise Error('The volume could not be created: the token of the request is no longer valid.') from error
-    keep(job, device, volume_id=volume.id, volume_size=volume.size)
+    note(job.platform, device, volume_id=volume.id, volume_size=volume.size)
     return volume
 
 
@@ -139,18 +139,14 @@ def attach(job: Job, device: BlockDevice, name: str | None) -> None:
     assert device.volume_id is not None
     if device.attachment_id is None:
         reserved = job.platform.volumes.reserve(job.elevated, device.volume_id, job.server.uuid)
-        keep(job, device, attachment_id=reserved)
+        note(job.platform, device, attachment_id=reserved)
     if device.device_name is None:
-        keep(job, device, device_name=name)
+        note(job.platform, device, device_name=name)
     complete(job.platform, job.elevated, device, job.server.host)
 
 
-def keep(job: Job, device: BlockDevice, **values: Any) -> None:
-    """Store changes of a disk."""
-    note(job.platform, device, **values)
-
-
 def note(platform: Platform, device: BlockDevice, **values: Any) -> None:
+    """Store changes of a disk."""
     platform.store.tell(rows.update_block_device, device.uuid, values)
     for name, value in values.items():
         setattr(device, name, value)

@@ -131,8 +131,9 @@ def outcome_of(event: Event, server: Server | None) -> Outcome:
 def extend_volume(job: Job) -> None:
     """Handle the new size of a volume."""
     with job.event('compute_extend_volume'):
-        device = disks.of_volume(job, job.arguments['volume_id'])
-        disks.keep(job, device, volume_size=job.platform.volumes.get(job.elevated, job.arguments['volume_id']).size)
+        volume_id = job.arguments['volume_id']
+        device = disks.of_volume(job, volume_id)
+        disks.note(job.platform, device, volume_size=job.platform.volumes.get(job.elevated, volume_id).size)
         if job.server.host is not None:
             job.driver.extend(job.server, device)
     job.end()

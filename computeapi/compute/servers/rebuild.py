@@ -223,7 +223,7 @@ def renew_disk(job: Job) -> None:
     image_id = job.arguments['image_id']
     root = next((device for device in job.devices() if device.boot_index == 0), None)
     if root is not None and root.destination_type != 'volume':
-        disks.keep(job, root, image_id=image_id)
+        disks.note(job.platform, root, image_id=image_id)
     elif root is not None and job.arguments['reimage']:
         write_over(job, root, image_id)
     job.save(task_state=TaskState.REBUILD_SPAWNING)

@@ -50,7 +50,7 @@ def insist(job: Job, device: BlockDevice) -> None:
     with suppress(*REFUSALS):
         volumes.release(job.elevated, job.arguments['old_attachment_id'])
     with suppress(*REFUSALS):
-        disks.keep(job, device, volume_id=volumes.swap(job.elevated, former_of(job, device), new_volume))
+        disks.note(job.platform, device, volume_id=volumes.swap(job.elevated, former_of(job, device), new_volume))
 
 
 SWAP = Transition(
@@ -141,7 +141,7 @@ def exchange(job: Job, device: BlockDevice) -> None:
         return
     volumes.complete(job.elevated, device.attachment_id or '')
     volumes.release(job.elevated, job.arguments['old_attachment_id'])
-    disks.keep(job, device, volume_id=volumes.swap(job.elevated, former, new_volume))
+    disks.note(job.platform, device, volume_id=volumes.swap(job.elevated, former, new_volume))
 
 
 def take(job: Job, device: BlockDevice, new_volume: str) -> None:
@@ -150,7 +150,7 @@ def take(job: Job, device: BlockDevice, new_volume: str) -> None:
     new = replace(device, volume_id=new_volume, attachment_id=held)
     disks.reach(job.platform, job.elevated, new, job.server.host or '')
     job.driver.swap(job.server, device, new)
-    disks.keep(job, device, volume_id=new_volume, attachment_id=held)
+    disks.note(job.platform, device, volume_id=new_volume, attachment_id=held)
 
 
 def former_of(job: Job, device: BlockDevice) -> str:

@@ -283,7 +283,7 @@ def reserve(job: Job, device: BlockDevice) -> None:
     assert device.volume_id is not None
     if device.attachment_id is None:
         held = job.platform.volumes.reserve(job.context, device.volume_id, device.server_id)
-        disks.keep(job, device, attachment_id=held)
+        disks.note(job.platform, device, attachment_id=held)
 
 
 def connect(job: Job, device: BlockDevice) -> None:
