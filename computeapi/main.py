@@ -219,21 +219,25 @@ class Service:
 
     @functools.cached_property
     def auditor(self) -> Periodic:
-        return Periodic('audit', self.take_audit_turn, self.conf.audit_interval)
+        return self.one_for_all('audit', self.repair, self.conf.audit_interval)
+
+    def one_for_all(self, name: str, act: Callable[[], None], seconds: float) -> Periodic:
+        """Work that one process does for all."""
+        return Periodic(name, lambda: act() if self.heartbeat.is_first() else None, seconds)
 
     @functools.cached_property
     def healer(self) -> Periodic:
         """Refreshes network info; disabled for the built-in networks, which report every change themselves."""
         healing = Healing(self.platform)
         seconds = 0 if self.conf.network.backend == 'local' else self.conf.heal_instance_info_cache_interval
-        return Periodic('healing', lambda: healing.take_turn(self.heartbeat.is_first), seconds)
+        return self.one_for_all('healing', healing.take_turn, seconds)
 
     @functools.cached_property
     def watchman(self) -> Periodic:
         """Syncs power states; disabled for the simulated hypervisor, whose guests never change state by themselves."""
         states = PowerStates(self.cloud.changes)
         seconds = 0 if self.conf.hypervisor.backend == 'simulated' else self.conf.sync_power_state_interval
-        return Periodic('power states', lambda: states.take_turn(self.heartbeat.is_first), seconds)
+        return self.one_for_all('power states', states.take_turn, seconds)
 
     @functools.cached_property
     def mirror(self) -> Mirror | None:
@@ -342,12 +346,11 @@ class Service:
         if is_host_up(self.platform, host):
             self.audit.return_agent(host, machines)
 
-    def take_audit_turn(self) -> None:
-        """Repair what no task holds, if this process is the one that does so for all."""
-        if self.heartbeat.is_first():
-            list(self.audit.repair())
-            # A task may still have held one of these servers when its host came back.
-            evacuation.return_hosts(self.platform, self.hosts.running())
+    def repair(self) -> None:
+        """Repair what no task holds."""
+        list(self.audit.repair())
+        # A task may still have held one of these servers when its host came back.
+        evacuation.return_hosts(self.platform, self.hosts.running())
 
     def recover(self) -> None:
         """Finish what processes that died left undone."""

@@ -38,15 +38,13 @@ def healed(servers, ids):
 
 
 def test_it_looks_at_some_servers_after_others_and_begins_anew(healing, outdated, servers):
-    healing.take_turn(lambda: False)
-    assert healed(servers, outdated) == 0
     for seen in (2, 3):
-        healing.take_turn(lambda: True)
+        healing.take_turn()
         assert healed(servers, outdated) == seen
     entry = servers.get(outdated[0]).network_info[0]
     servers.change(outdated[0], network_info=[entry | {'addresses': []}])
     for _ in range(2):
-        healing.take_turn(lambda: True)
+        healing.take_turn()
     assert healed(servers, outdated) == 3
 
 
@@ -60,8 +58,8 @@ def test_servers_that_cannot_be_refreshed_do_not_block_the_others(healing, outda
 
     monkeypatch.setattr(healing.addresses, 'refresh', failing)
     with pytest.raises(Refused):
-        healing.take_turn(lambda: True)
-    healing.take_turn(lambda: True)
+        healing.take_turn()
+    healing.take_turn()
     assert healed(servers, outdated) == 1
 
 
@@ -71,6 +69,6 @@ def test_while_the_network_service_is_away_it_waits(healing, outdated, servers, 
 
     with monkeypatch.context() as broken:
         broken.setattr(healing.platform.networks, 'ports', away)
-        healing.take_turn(lambda: True)
-    healing.take_turn(lambda: True)
+        healing.take_turn()
+    healing.take_turn()
     assert healed(servers, outdated) == 2

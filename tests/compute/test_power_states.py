@@ -21,7 +21,7 @@ def test_a_host_that_does_not_say_keeps_nobody_from_the_others(service, servers,
         return ask(server)
 
     monkeypatch.setattr(service.hypervisor, 'power_state', power_state)
-    PowerStates(service.cloud.changes).take_turn(lambda: True)
+    PowerStates(service.cloud.changes).take_turn()
     assert [servers.get(each.uuid).task_state for each in (silent, off)] == [None, 'powering-off']
 
 
@@ -42,7 +42,7 @@ def test_a_host_that_does_not_say_keeps_nobody_from_the_others(service, servers,
 def test_who_is_otherwise_than_told_is_stopped(service, servers, monkeypatch, vm_state, found, follows):
     server = servers.add(host='compute1', vm_state=vm_state)
     monkeypatch.setattr(service.hypervisor, 'power_state', lambda server: found)
-    PowerStates(service.cloud.changes).take_turn(lambda: True)
+    PowerStates(service.cloud.changes).take_turn()
     assert servers.get(server).task_state == follows
 
 
@@ -54,5 +54,5 @@ def test_who_was_started_meanwhile_runs_on(service, servers, monkeypatch):
         return PowerState.RUNNING
 
     monkeypatch.setattr(service.hypervisor, 'power_state', power_state)
-    PowerStates(service.cloud.changes).take_turn(lambda: True)
+    PowerStates(service.cloud.changes).take_turn()
     assert servers.get(server).task_state is None

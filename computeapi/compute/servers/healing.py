@@ -1,7 +1,6 @@
 """Compares the network info of servers with the network service from time to time, because events may be lost."""
 
 import logging
-from collections.abc import Callable
 
 from computeapi.compute.platform import Platform
 from computeapi.compute.servers.ports import AT_ONCE, Addresses
@@ -21,10 +20,8 @@ class Healing:
         self.addresses = Addresses(platform)
         self.last = ''
 
-    def take_turn(self, is_mine: Callable[[], bool]) -> None:
-        """Check the next servers, if this process is the one that does so for all."""
-        if not is_mine():
-            return
+    def take_turn(self) -> None:
+        """Check the next servers."""
         before = self.last
         server_ids = self.platform.store.ask(rows.on_hosts, before, self.at_once)
         # Any error but an outage concerns these servers alone, and keeps the next ones from nothing.

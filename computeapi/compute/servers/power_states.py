@@ -2,7 +2,6 @@
 shut down or crashed, or somebody started it on its host."""
 
 import logging
-from collections.abc import Callable
 from typing import NamedTuple
 
 from computeapi.backends.hypervisor import PowerState
@@ -44,10 +43,8 @@ class PowerStates:
         self.changes, self.platform, self.at_once = changes, changes.platform, at_once
         self.last = ''
 
-    def take_turn(self, is_mine: Callable[[], bool]) -> None:
-        """Check the next servers, if this process is the one that does so for all."""
-        if not is_mine():
-            return
+    def take_turn(self) -> None:
+        """Check the next servers."""
         server_ids = self.platform.store.ask(rows.on_hosts, self.last, self.at_once)
         for server in self.platform.store.ask(rows.alive, server_ids):
             stray = STRAYS.get(VMState(server.vm_state))

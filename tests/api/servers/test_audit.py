@@ -11,7 +11,6 @@ from computeapi.backends.hypervisor import NotYet, Outdated
 from computeapi.backends.hypervisor.behaviour import at_once
 from computeapi.clock import utcnow
 from computeapi.compute.audit import CloudAudit
-from computeapi.compute.periodic import Periodic
 from computeapi.compute.servers import placement
 from computeapi.compute.servers.deletion import leave_nothing
 from computeapi.db import allocations
@@ -215,7 +214,7 @@ def test_it_is_done_now_and_then_by_one_process(store, cloud, server, change, se
 
     change(table.update().values(task_state='resize_migrating'))
     monkeypatch.setattr(service.heartbeat, 'is_first', is_mine)
-    auditor = Periodic('audit', service.take_audit_turn, 0.01)
+    auditor = service.one_for_all('audit', service.repair, 0.01)
     auditor.start()
     assert over.wait(30)
     auditor.stop()
