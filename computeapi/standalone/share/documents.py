@@ -2,14 +2,14 @@
 
 import uuid
 from collections.abc import Callable
-from datetime import datetime
 from typing import Any
 
 from computeapi.backends.share import Share
 from computeapi.backends.share.local import AccessRule
 from computeapi.standalone.access import ADMIN
+from computeapi.standalone.fields import constant, each, read, time
 from computeapi.standalone.share.service import added, removed
-from computeapi.web.contract import Field, View, attr
+from computeapi.web.contract import View, attr
 from computeapi.web.request import Request
 
 TYPE_ID = str(uuid.uuid5(uuid.NAMESPACE_URL, 'computeapi:share-type'))
@@ -24,24 +24,6 @@ TYPE = {
     'extra_specs': {'driver_handles_share_servers': 'False'},
 }
 """The only share type: shares differ in size and protocol."""
-
-
-def time(moment: datetime | None) -> str | None:
-    return None if moment is None else f'{moment:%Y-%m-%dT%H:%M:%S.%f}'
-
-
-def read(get: Callable[..., Any], **facts: Any) -> Field:
-    return Field({}, get, **facts)
-
-
-def each(*names: str) -> dict[str, Field]:
-    """Fields that show the attributes of the same names."""
-    return {name: read(attr(name)) for name in names}
-
-
-def constant(value: Any, **facts: Any) -> Field:
-    """A field for a feature that this service does not have."""
-    return read(lambda _: value, **facts)
 
 
 TIMES = {'created_at': read(lambda row: time(row.created_at)), 'updated_at': read(lambda row: time(row.updated_at))}

@@ -4,7 +4,7 @@ from typing import Any
 
 from computeapi.backends.volume.local.base import BACKEND, host_of
 from computeapi.standalone.access import ADMIN, CALLER
-from computeapi.standalone.volume.documents import time
+from computeapi.standalone.fields import time
 from computeapi.standalone.volume.lists import (
     ATTACHMENT_FILTERS,
     BACKUP_FILTERS,

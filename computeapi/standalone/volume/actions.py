@@ -8,9 +8,10 @@ from computeapi.backends.volume import Volume
 from computeapi.backends.volume.local.base import BACKEND
 from computeapi.booleans import spoken
 from computeapi.standalone.access import ADMIN
+from computeapi.standalone.fields import time
+from computeapi.standalone.pairs import Pairs, without
 from computeapi.standalone.volume.attachments import check_release
-from computeapi.standalone.volume.documents import BOOLEAN, NAME, NOTHING, PAIRS, SIZE, TEXT, UUID, time
-from computeapi.standalone.volume.metadata import Pairs, without
+from computeapi.standalone.volume.documents import BOOLEAN, NAME, NOTHING, PAIRS, SIZE, TEXT, UUID
 from computeapi.standalone.volume.service import USER, CinderController, added, argued
 from computeapi.web.controller import action, api_version
 from computeapi.web.request import Request

@@ -6,20 +6,9 @@ from typing import Any
 from computeapi.backends.volume.local.backups import Backup
 from computeapi.booleans import spoken
 from computeapi.standalone.access import ADMIN, CALLER, WRITER
+from computeapi.standalone.fields import constant, each, read, time
 from computeapi.standalone.schema import optional, wrapped
-from computeapi.standalone.volume.documents import (
-    BOOLEAN,
-    NAME,
-    NOTHING,
-    PAIRS,
-    TIMES,
-    UUID,
-    constant,
-    each,
-    links_to,
-    read,
-    time,
-)
+from computeapi.standalone.volume.documents import BOOLEAN, NAME, NOTHING, PAIRS, TIMES, UUID, links_to
 from computeapi.standalone.volume.lists import BACKUP_FILTERS, CinderCollection, window
 from computeapi.standalone.volume.service import added, argued
 from computeapi.web.contract import View, attr

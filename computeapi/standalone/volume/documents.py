@@ -1,7 +1,6 @@
 """The resources of the volume service as clients read them, and basic schemas for request bodies."""
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from typing import Any
 
 from computeapi.backends.volume import Attachment, Volume, VolumeType
@@ -10,6 +9,7 @@ from computeapi.backends.volume.local.kept import MAX_METADATA
 from computeapi.backends.volume.local.making import MAX_SIZE
 from computeapi.booleans import FALSE, TRUE
 from computeapi.standalone.access import ADMIN
+from computeapi.standalone.fields import constant, each, read, time
 from computeapi.standalone.volume.service import added
 from computeapi.versions import ABSENT
 from computeapi.web.contract import Field, View, attr
@@ -38,24 +38,6 @@ PAIRS = {
 }
 ONE_PAIR = {**PAIRS, 'minProperties': 1, 'maxProperties': 1}
 NOTHING = {'type': 'null'}
-
-
-def time(moment: datetime | None) -> str | None:
-    return None if moment is None else f'{moment:%Y-%m-%dT%H:%M:%S.%f}'
-
-
-def each(*names: str) -> dict[str, Field]:
-    """Fields that show the attributes of the same names."""
-    return {name: read(attr(name)) for name in names}
-
-
-def read(get: Callable[..., Any], **facts: Any) -> Field:
-    return Field({}, get, **facts)
-
-
-def constant(value: Any, **facts: Any) -> Field:
-    """A field for a feature that this service does not have."""
-    return read(lambda _: value, **facts)
 
 
 def _uses(volume: Volume) -> list[dict[str, Any]]:

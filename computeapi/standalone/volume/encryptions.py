@@ -5,9 +5,10 @@ from typing import Any
 from computeapi import errors
 from computeapi.backends.volume import VolumeType
 from computeapi.standalone.access import ADMIN, CALLER
+from computeapi.standalone.fields import time
+from computeapi.standalone.pairs import present
 from computeapi.standalone.schema import wrapped
-from computeapi.standalone.volume.documents import NAME, NOTHING, TEXT, time
-from computeapi.standalone.volume.metadata import present
+from computeapi.standalone.volume.documents import NAME, NOTHING, TEXT
 from computeapi.standalone.volume.service import CinderController
 from computeapi.web.controller import operation
 from computeapi.web.request import Request

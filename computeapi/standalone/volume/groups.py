@@ -6,22 +6,12 @@ from typing import Any
 from computeapi.backends.volume.local.groups import VolumeGroup, VolumeGroupType
 from computeapi.booleans import spoken
 from computeapi.standalone.access import ADMIN, CALLER, WRITER
+from computeapi.standalone.fields import constant, each, read, time
+from computeapi.standalone.pairs import Pairs, present, without
 from computeapi.standalone.query import truth
 from computeapi.standalone.schema import having, wrapped
-from computeapi.standalone.volume.documents import (
-    BOOLEAN,
-    NAME,
-    NOTHING,
-    ONE_PAIR,
-    PAIRS,
-    TEXT,
-    constant,
-    each,
-    read,
-    time,
-)
+from computeapi.standalone.volume.documents import BOOLEAN, NAME, NOTHING, ONE_PAIR, PAIRS, TEXT
 from computeapi.standalone.volume.lists import GROUP_FILTERS, CinderCollection, page, window
-from computeapi.standalone.volume.metadata import Pairs, present, without
 from computeapi.standalone.volume.service import CinderController, added, argued
 from computeapi.web.contract import View, attr
 from computeapi.web.controller import Bounds, api_version, operation

@@ -5,7 +5,8 @@ from typing import Any
 
 from computeapi.backends.volume.local.messages import Message
 from computeapi.standalone.access import CALLER, WRITER
-from computeapi.standalone.volume.documents import each, links_to, read, time
+from computeapi.standalone.fields import each, read, time
+from computeapi.standalone.volume.documents import links_to
 from computeapi.standalone.volume.lists import MESSAGE_FILTERS, CinderCollection, window
 from computeapi.web.contract import View
 from computeapi.web.controller import Bounds, operation

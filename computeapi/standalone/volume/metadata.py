@@ -1,11 +1,12 @@
 """Metadata of volumes and snapshots."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from computeapi import errors
 from computeapi.backends.volume import Snapshot, Volume
 from computeapi.standalone.access import CALLER, WRITER
+from computeapi.standalone.pairs import Pairs, present, without
 from computeapi.standalone.schema import having
 from computeapi.standalone.volume.documents import ONE_PAIR, PAIRS
 from computeapi.standalone.volume.service import CinderController
@@ -15,7 +16,6 @@ from computeapi.web.request import Request
 ITEMS = having({'metadata': PAIRS}, 'metadata')
 ITEM = having({'meta': ONE_PAIR}, 'meta')
 
-Pairs = Mapping[str, Any]
 Change = Callable[[Any], dict[str, Pairs]]
 
 
@@ -79,16 +79,3 @@ class CinderSnapshotMetadata(CinderMetadata):
 
     def change_owner(self, req: Request, owner_id: str, change: Change) -> Snapshot:
         return self.volumes.snapshots.change(req.context, owner_id, change)
-
-
-def present(pairs: Pairs, key: str, missing: str) -> Any:
-    """The value of a key; raises NotFound with the given text."""
-    if key not in pairs:
-        raise errors.NotFound(missing)
-    return pairs[key]
-
-
-def without(pairs: Pairs, key: str, missing: str) -> Pairs:
-    """The pairs without one key; raises NotFound with the given text."""
-    present(pairs, key, missing)
-    return {name: value for name, value in pairs.items() if name != key}

@@ -5,9 +5,10 @@ from typing import Any
 from computeapi import errors
 from computeapi.backends.volume.local.qos import QosSpecs
 from computeapi.standalone.access import ADMIN
+from computeapi.standalone.fields import each
 from computeapi.standalone.query import truth
 from computeapi.standalone.schema import having
-from computeapi.standalone.volume.documents import TEXT, each
+from computeapi.standalone.volume.documents import TEXT
 from computeapi.standalone.volume.lists import page
 from computeapi.standalone.volume.service import CinderController
 from computeapi.web.contract import View

@@ -6,8 +6,9 @@ from typing import Any
 from computeapi.backends.volume.local.transfers import Transfer
 from computeapi.booleans import spoken
 from computeapi.standalone.access import WRITER
+from computeapi.standalone.fields import each, read, time
 from computeapi.standalone.schema import wrapped
-from computeapi.standalone.volume.documents import BOOLEAN, NAME, TEXT, UUID, each, links_to, read, time
+from computeapi.standalone.volume.documents import BOOLEAN, NAME, TEXT, UUID, links_to
 from computeapi.standalone.volume.lists import TRANSFER_FILTERS, CinderCollection, window
 from computeapi.standalone.volume.service import added
 from computeapi.web.contract import View, attr

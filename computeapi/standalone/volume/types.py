@@ -7,6 +7,7 @@ from computeapi import errors
 from computeapi.backends.volume import VolumeType
 from computeapi.booleans import spoken
 from computeapi.standalone.access import ADMIN, CALLER
+from computeapi.standalone.pairs import Pairs, present, without
 from computeapi.standalone.query import truth
 from computeapi.standalone.schema import having, optional, wrapped
 from computeapi.standalone.volume.documents import (
@@ -23,7 +24,6 @@ from computeapi.standalone.volume.documents import (
     shown_specs,
 )
 from computeapi.standalone.volume.lists import page
-from computeapi.standalone.volume.metadata import Pairs, present, without
 from computeapi.standalone.volume.service import CinderController, argued
 from computeapi.web.controller import operation
 from computeapi.web.paging import next_link

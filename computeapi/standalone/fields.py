@@ -1,0 +1,25 @@
+"""Fields of the views of resources, as the volume and the share service show them."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from computeapi.web.contract import Field, attr
+
+
+def time(moment: datetime | None) -> str | None:
+    return None if moment is None else f'{moment:%Y-%m-%dT%H:%M:%S.%f}'
+
+
+def read(get: Callable[..., Any], **facts: Any) -> Field:
+    return Field({}, get, **facts)
+
+
+def each(*names: str) -> dict[str, Field]:
+    """Fields that show the attributes of the same names."""
+    return {name: read(attr(name)) for name in names}
+
+
+def constant(value: Any, **facts: Any) -> Field:
+    """A field for a feature that this service does not have."""
+    return read(lambda _: value, **facts)
