@@ -222,7 +222,8 @@ class Delegate(BaseAuthPlugin):
         return self.behind.get_token(session)
 
     def get_endpoint(self, session: Session, **facts: Any) -> str | None:
-        return self.behind.get_endpoint(session, **facts)
+        data = self.get_endpoint_data(session, discover_versions=False, **facts)
+        return None if data is None else data.url
 
     def get_endpoint_data(self, session: Session, **facts: Any) -> Any:
         return self.behind.get_endpoint_data(session, **facts)
@@ -264,10 +265,6 @@ class OwnAuth(Delegate):
             check_answers(session, found.url)
         return found
 
-    def get_endpoint(self, session: Session, **facts: Any) -> str | None:
-        data = self.get_endpoint_data(session, discover_versions=False, **facts)
-        return None if data is None else data.url
-
     def get_api_major_version(self, session: Session, **facts: Any) -> Any:
         self.get_token(session)
         return self.behind.get_api_major_version(session, **facts)
@@ -290,10 +287,6 @@ class CallerAuth(Delegate):
 
     def get_token(self, session: Session) -> str | None:
         return self.token
-
-    def get_endpoint(self, session: Session, **facts: Any) -> str | None:
-        data = self.get_endpoint_data(session, discover_versions=False, **facts)
-        return None if data is None else data.url
 
     def get_endpoint_data(self, session: Session, **facts: Any) -> Any:
         data = self.behind.get_endpoint_data(session, **facts)

@@ -6,7 +6,7 @@ from typing import Any
 
 from computeapi import errors
 from computeapi.backends.network import Allocation, FloatingIP, Network, Port, SecurityGroup, owner_of, profile_of
-from computeapi.backends.network.local import ports, topology
+from computeapi.backends.network.local import ports
 from computeapi.backends.network.local.former import LocalFormerNetworks
 from computeapi.context import Context
 from computeapi.db import network_projects, networks, qos, routers, security_groups
@@ -64,8 +64,7 @@ class LocalNetworks(LocalFormerNetworks):
         return self.network(context, self.resources.auto_topology(context, context.project_id))
 
     def check_auto_network(self, context: Context) -> None:
-        with self.reading(context) as work:
-            topology.external_network(work)
+        self.resources.check_auto_topology(context)
 
     # Ports
 
@@ -297,10 +296,9 @@ class LocalNetworks(LocalFormerNetworks):
             return network_projects.left(work, project_id, 'port')
 
     def quotas(self, context: Context, project_id: str) -> Mapping[str, Mapping[str, int]]:
-        with self.reading(context) as work:
-            used = network_projects.usage(work, project_id)
-            limits = network_projects.limits(work, project_id)
-        return {ours: {'limit': limits[name], 'in_use': used[name]} for name, ours in QUOTA_NAMES.items()}
+        found = self.resources.quota_details(context, project_id)
+        details = ((ours, found[name]) for name, ours in QUOTA_NAMES.items())
+        return {ours: {'limit': each['limit'], 'in_use': each['used']} for ours, each in details}
 
 
 def _made_id(server_id: str, key: str) -> str:

@@ -237,13 +237,13 @@ def _free_address(work: Work, subnet: Document) -> str | None:
     """A free address, usually the next one; all addresses are read only if the subnet is crowded."""
     last = _drawn_address(subnet) if chance.is_repeatable() else subnet['last_address']
     for count in LOOKS:
-        next_ones = list(islice(_addresses(subnet, last), count))
+        next_ones = list(islice(after(subnet['allocation_pools'], last), count))
         taken = ports.taken_addresses(work, subnet['id'], next_ones)
         for address in next_ones:
             if address not in taken:
                 return address
     taken = ports.taken_addresses(work, subnet['id'])
-    return next((address for address in _addresses(subnet, last) if address not in taken), None)
+    return next((address for address in after(subnet['allocation_pools'], last) if address not in taken), None)
 
 
 def _drawn_address(subnet: Mapping[str, Any]) -> str | None:
@@ -253,7 +253,3 @@ def _drawn_address(subnet: Mapping[str, Any]) -> str | None:
         return None
     first, last = ipaddress.ip_address(pools[0]['start']), ipaddress.ip_address(pools[-1]['end'])
     return str(first + chance.below(int(last) - int(first) + 1))
-
-
-def _addresses(subnet: Mapping[str, Any], last: str | None) -> Iterator[str]:
-    return after(subnet['allocation_pools'], last)
