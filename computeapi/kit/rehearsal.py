@@ -15,7 +15,7 @@ from computeapi.context import Context
 from computeapi.main import Service
 from computeapi.versions import COMPUTE, APIVersionRequest
 from computeapi.web import faults
-from computeapi.web.contract import JSON
+from computeapi.web.contract import JSON, summary_of
 from computeapi.web.request import CONTEXT, VERSION, Request
 
 Told = dict[str, Any]
@@ -89,7 +89,7 @@ def _steps(server: RehearsedServer) -> Iterator[Told]:
     left = server.survey.known
     for name, passed in server.survey.steps:
         refused = sorted({host.name for host in left} - {host.name for host in passed})
-        reason = _first_line(FILTERS[name].__doc__) if name else 'The host is the requested one, if one is requested.'
+        reason = summary_of(FILTERS[name]) if name else 'The host is the requested one, if one is requested.'
         yield {
             'filter': name or None,
             'passed': [host.name for host in passed],
@@ -97,10 +97,6 @@ def _steps(server: RehearsedServer) -> Iterator[Told]:
             'reason': reason if refused else None,
         }
         left = passed
-
-
-def _first_line(text: str | None) -> str:
-    return (text or '').partition('\n')[0]
 
 
 def _room(host: HostState) -> Told:

@@ -24,7 +24,7 @@ import orjson
 
 from computeapi.ui.commands import COMMANDS
 from computeapi.versions import ABSENT, APIVersionRequest, History
-from computeapi.web.contract import Operation
+from computeapi.web.contract import Operation, summary_of
 from computeapi.web.controller import Controller
 from computeapi.web.history import shape
 from computeapi.web.openapi import resource_of
@@ -68,7 +68,7 @@ class Reference:
         found: dict[tuple[str, str], list[Operation]] = {}
         for controller in controllers:
             resource = resource_of(controller)
-            texts.setdefault(resource, _first_line(controller.__doc__))
+            texts.setdefault(resource, summary_of(controller))
             for operation in controller.operations:
                 found.setdefault((resource, str(operation)), []).append(operation)
         operations = [
@@ -138,7 +138,3 @@ def _may_change(definitions: Iterable[Operation], version: APIVersionRequest) ->
 
 def _statuses(step: Document) -> list[int]:
     return [*step.get('statuses', ()), *step.get('errors', ())]
-
-
-def _first_line(text: str | None) -> str:
-    return (text or '').strip().partition('\n')[0]

@@ -219,8 +219,8 @@ class Operation:
 
     @property
     def summary(self) -> str:
-        """The description for clients: the first line of the handler's docstring."""
-        return (self.handler.__doc__ or '').strip().partition('\n')[0]
+        """The description for clients."""
+        return summary_of(self.handler)
 
     @property
     def policies(self) -> list[Policy]:
@@ -280,6 +280,11 @@ class Operation:
         facts = [self.query, self.body, self.response_schema, self.status, self.media_type, self.behaviour]
         inside = breakpoints(facts)
         return frozenset(version for version in inside | {self.min} if self.min <= version <= self.max)
+
+
+def summary_of(described: object) -> str:
+    """The first line of a docstring."""
+    return (described.__doc__ or '').strip().partition('\n')[0]
 
 
 def _object(tree: Any) -> Any:

@@ -13,7 +13,7 @@ import webob.exc
 
 from computeapi.versions import ABSENT, COMPUTE, MIN, APIVersionRequest, History, resolve
 from computeapi.web import faults
-from computeapi.web.contract import JSON, Operation
+from computeapi.web.contract import JSON, Operation, summary_of
 from computeapi.web.controller import Controller
 from computeapi.web.filters import LEGACY_HEADER, REQUEST_ID_HEADERS, SERVICE, STANDARD_HEADER
 from computeapi.web.idempotency import KEY_HEADER
@@ -132,9 +132,7 @@ def resource_of(controller: type[Controller]) -> str:
 
 def _tags(controllers: Iterable[type[Controller]], version: APIVersionRequest) -> Iterator[tuple[str, str]]:
     used = {each.tag for each in _at(controllers, version)}
-    texts = {
-        resource_of(controller): (controller.__doc__ or '').strip().partition('\n')[0] for controller in controllers
-    }
+    texts = {resource_of(controller): summary_of(controller) for controller in controllers}
     return ((name, text) for name, text in texts.items() if name in used)
 
 
