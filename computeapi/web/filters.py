@@ -50,6 +50,12 @@ def environ_key(header: str) -> str:
     return 'HTTP_' + header.upper().replace('-', '_')
 
 
+def close(answer: object) -> None:
+    """Tell an app that no more of its answer is needed, as WSGI requires at the end."""
+    if hasattr(answer, 'close'):
+        answer.close()
+
+
 class PasteFilter:
     """A filter in front of an app in the pipeline."""
 

@@ -19,7 +19,7 @@ from computeapi.context import Context
 from computeapi.errors import DatabaseTrouble, Error, Invalid
 from computeapi.web import faults
 from computeapi.web.auth import raw_path
-from computeapi.web.filters import Environ, WSGIApp, environ_key
+from computeapi.web.filters import Environ, WSGIApp, close, environ_key
 from computeapi.web.request import CONTEXT, REQUEST_ID, Request, caller_of
 
 LOG = logging.getLogger(__name__)
@@ -178,8 +178,7 @@ def answered(app: WSGIApp, req: Request) -> FullAnswer:
     try:
         body = b''.join(pieces)
     finally:
-        if hasattr(pieces, 'close'):
-            pieces.close()
+        close(pieces)
     return FullAnswer(status, headers, body, req.environ.get(REQUEST_ID) or '-')
 
 

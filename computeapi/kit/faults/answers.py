@@ -17,7 +17,7 @@ from computeapi.standalone.service import ServiceApp
 from computeapi.standalone.share.service import ManilaApp
 from computeapi.standalone.volume.service import CinderApp
 from computeapi.web import faults
-from computeapi.web.filters import Environ, Headers, RequestId, WSGIApp
+from computeapi.web.filters import Environ, Headers, RequestId, WSGIApp, close
 from computeapi.web.request import Request
 
 MOST_KEPT = 1024 * 1024
@@ -65,7 +65,7 @@ def drained(app: WSGIApp, environ: Environ) -> None:
         for _ in answer:
             pass
     finally:
-        _close(answer)
+        close(answer)
 
 
 def shortened(app: WSGIApp, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -80,7 +80,7 @@ def shortened(app: WSGIApp, environ: Environ, start_response: Callable[..., Any]
                 complete = False
                 break
     finally:
-        _close(answer)
+        close(answer)
     status, headers = heads[-1]
     lengths = [int(value) for name, value in headers if name.lower() == 'content-length']
     length = lengths[0] if lengths else len(data) + (not complete)
@@ -89,9 +89,3 @@ def shortened(app: WSGIApp, environ: Environ, start_response: Callable[..., Any]
     kept = [(name, value) for name, value in headers if name.lower() != 'content-length']
     start_response(status, [*kept, ('Content-Length', str(length))])
     return [data[: min(length // 2, len(data))]]
-
-
-def _close(answer: Any) -> None:
-    close = getattr(answer, 'close', None)
-    if close is not None:
-        close()

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from computeapi.serve.http.feed import RousedFeed
+from computeapi.web.filters import close
 
 PIECES_A_SECOND = 5
 
@@ -33,5 +34,4 @@ def trickled(answer: Iterable[bytes], seconds: float) -> TrickledAnswer:
     try:
         return TrickledAnswer(b''.join(answer), seconds)
     finally:
-        if hasattr(answer, 'close'):
-            answer.close()
+        close(answer)

@@ -12,7 +12,7 @@ from computeapi.kit.journal.entry import Entry, RecordedMessage, microversion_of
 from computeapi.kit.journal.masking import Masking
 from computeapi.kit.operations import addressed
 from computeapi.kit.variables import ARRIVED
-from computeapi.web.filters import Environ, Headers, WSGIApp
+from computeapi.web.filters import Environ, Headers, WSGIApp, close
 from computeapi.web.request import CONTEXT
 
 LONGEST_BODY = 256 * 1024
@@ -165,9 +165,7 @@ class Passing:
 
     def close(self) -> None:
         try:
-            close = getattr(self.answer, 'close', None)
-            if close is not None:
-                close()
+            close(self.answer)
         finally:
             self.recording.end()
 

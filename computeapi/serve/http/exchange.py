@@ -16,7 +16,7 @@ from typing import Any
 
 from computeapi.serve.http.body import StreamedBody
 from computeapi.serve.http.feed import Feed
-from computeapi.web.filters import WSGIApp
+from computeapi.web.filters import WSGIApp, close
 
 LOG = logging.getLogger(__name__)
 
@@ -76,13 +76,11 @@ class Exchange:
 
     def close(self) -> None:
         """Tell the app that the rest is not needed; in a thread."""
-        close = getattr(self.answer, 'close', None)
-        self.answer, self.pieces = None, iter(())
-        if close is not None:
-            try:
-                close()
-            except Exception:
-                LOG.exception('Unexpected error while a response was discarded')
+        answer, self.answer, self.pieces = self.answer, None, iter(())
+        try:
+            close(answer)
+        except Exception:
+            LOG.exception('Unexpected error while a response was discarded')
 
     def _pass_on(self, make: Callable[[], tuple[bytes, bool]]) -> None:
         try:
