@@ -5,49 +5,36 @@ import math
 import socket
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 from computeapi.backends.hypervisor import Console, Host, Hypervisor, HypervisorError, NotYet
 from computeapi.backends.hypervisor.behaviour import LOOK_AGAIN_SECONDS, OPERATIONS, Behaviour, at_once
 from computeapi.db.servers import Server
-from computeapi.kit.faults import Faults
-from computeapi.kit.outages import HostOutages
-from computeapi.kit.plans import Plans
+from computeapi.kit.tools import Tools
 from computeapi.states import TaskState
 
 DESTROY, LIVE_MIGRATE = 'destroy', 'live_migrate'
 
 
-class Afflictions(Protocol):
-    """What may affect the work of a cloud."""
-
-    faults: Faults
-    plans: Plans
-    hosts: HostOutages
-
-    def behaviour(self, task: int = 0) -> Behaviour:
-        """How the driver behaves for this task."""
-
-
 class FaultyHypervisor:
     """Wraps a driver. Calls that are not affected are passed on."""
 
-    def __init__(self, driver: Hypervisor, cloud: Afflictions, behaviour: Behaviour, task: int = 0, token: int = 0):
-        self.driver, self.cloud, self.behaviour = driver, cloud, behaviour
+    def __init__(self, driver: Hypervisor, tools: Tools, behaviour: Behaviour, task: int = 0, token: int = 0):
+        self.driver, self.tools, self.behaviour = driver, tools, behaviour
         self.task, self.token = task, token
 
     def during(self, passed: Callable[[str], float], token: int = 0, task: int = 0) -> 'FaultyHypervisor':
-        behaviour = self.cloud.behaviour(task)
+        behaviour = self.tools.behaviour(task)
         behaviour.passed = passed
-        return FaultyHypervisor(self.driver.during(passed, token, task), self.cloud, behaviour, task, token)
+        return FaultyHypervisor(self.driver.during(passed, token, task), self.tools, behaviour, task, token)
 
     def hosts(self) -> list[Host]:
-        down = self.cloud.hosts.names
+        down = self.tools.hosts.names
         return [replace(host, on=False) if host.name in down else host for host in self.driver.hosts()]
 
     def connect(self, server: Server, protocol: str, console: Console) -> socket.socket:
         """A host that is down accepts no connection; existing connections stay open."""
-        if server.host in self.cloud.hosts.names:
+        if server.host in self.tools.hosts.names:
             raise HypervisorError(f'Host {server.host} does not respond.')
         return self.driver.connect(server, protocol, console)
 
@@ -68,9 +55,9 @@ class FaultyHypervisor:
             # It will be tried again, as the same work.
             raise
         except BaseException:
-            self.cloud.faults.done(self.task, operation, server)
+            self.tools.faults.done(self.task, operation, server)
             raise
-        self.cloud.faults.done(self.task, operation, server)
+        self.tools.faults.done(self.task, operation, server)
         return result
 
     def ready(self, operation: str, server: Server, *, waits: bool) -> Hypervisor:
@@ -79,7 +66,7 @@ class FaultyHypervisor:
         if waits:
             self.behaviour.wait(operation, server)
         self.behaviour.fail(operation, server)
-        if waits and self.cloud.plans.lasts(self.task, operation, server, self.behaviour.passed):
+        if waits and self.tools.plans.lasts(self.task, operation, server, self.behaviour.passed):
             # The plan has determined how long it takes.
             return self.driver.during(at_once, self.token, self.task)
         return self.driver
@@ -88,7 +75,7 @@ class FaultyHypervisor:
         """Make work on a host that is down wait until the host is back (NotYet). Destroying is allowed, because what is
         on the host is as good as gone. Anything else fails (HypervisorError) if the server is being deleted, or if the
         caller cannot wait."""
-        if server.host not in self.cloud.hosts.names or operation == DESTROY:
+        if server.host not in self.tools.hosts.names or operation == DESTROY:
             return
         going = server.task_state == TaskState.DELETING
         if going or self.behaviour.passed(f'{operation} on {server.host} that is down') == math.inf:
