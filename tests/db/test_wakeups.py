@@ -1,7 +1,6 @@
 """Workers on other machines are notified at once about queued tasks, and again after a lost connection."""
 
 import threading
-import time
 from contextlib import closing, contextmanager
 from queue import Queue
 
@@ -14,6 +13,7 @@ from computeapi.context import Context
 from computeapi.db import actions, wakeups
 from computeapi.db.engine import Store
 from computeapi.db.wakeups import Listener
+from tests.patience import eventually
 
 PATIENCE, FOREVER = 20, 3600
 LISTENING = sa.text(
@@ -45,22 +45,15 @@ def done(store):
     # Reconnect at once.
     worker.hearing.seconds = 0.05
     worker.start()
-    wait_for(lambda: listening(store))
+    eventually(lambda: listening(store))
     yield kinds
     worker.stop()
-    wait_for(lambda: not listening(store))
+    eventually(lambda: not listening(store))
 
 
 def listening(store):
     with store.read() as connection:
         return connection.scalars(LISTENING, {'listen': f'LISTEN {wakeups.CHANNEL}'}).all()
-
-
-def wait_for(condition):
-    until = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 def add(queue, *server_ids, **facts):
@@ -129,7 +122,7 @@ def test_a_connection_that_was_lost_is_made_anew(elsewhere, done, servers, store
     [former] = listening(store)
     with store.read() as connection:
         connection.execute(sa.select(sa.func.pg_terminate_backend(former)))
-    wait_for(lambda: listening(store) not in ([], [former]))
+    eventually(lambda: listening(store) not in ([], [former]))
     add(elsewhere, servers.add())
     assert done.get(timeout=PATIENCE) == 'pause'
 

@@ -7,8 +7,8 @@ import pytest
 from computeapi.backends.hypervisor.qemu import child as module
 from computeapi.backends.hypervisor.qemu.child import Child
 from computeapi.backends.hypervisor.qemu.running import lives
+from tests.patience import eventually
 
-PATIENCE = 20
 COPIES = ['sh', '-c', 'dd if=/dev/zero bs=1M count=64 of="$0.copy" 2>"$0.said"; sleep 60']
 
 
@@ -19,17 +19,10 @@ def child(tmp_path):
     made.end()
 
 
-def until(happens):
-    deadline = time.monotonic() + PATIENCE
-    while not happens():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def test_nothing_of_it_is_left_when_it_was_ended(child):
     for _ in range(10):
         child.start([*COPIES, str(child.target)])
-        until(lambda: child.running.pid is not None)
+        eventually(lambda: child.running.pid is not None)
         group = child.running.pid
         child.end()
         assert not lives(group) and not child.is_under_way and not child.is_done

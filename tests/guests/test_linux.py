@@ -2,12 +2,12 @@
 
 import json
 import os
-import socket
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.deployment.conftest import free_port
 from tests.guests.machine import SECONDS, disk, machine
 
 MAC = 'fa:16:3e:00:00:01'
@@ -50,11 +50,6 @@ def ssh(key, port, command):
     return subprocess.check_output(
         ['ssh', '-i', key, '-p', str(port), *arguments, 'cirros@127.0.0.1', command], text=True, timeout=SECONDS
     )
-
-
-def free_port():
-    with socket.create_server(('127.0.0.1', 0)) as listener:
-        return listener.getsockname()[1]
 
 
 def test_it_is_what_its_config_drive_says(tmp_path, linux, key):

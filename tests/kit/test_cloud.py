@@ -4,7 +4,6 @@ import gc
 import os
 import socket
 import threading
-import time
 import weakref
 
 import pytest
@@ -16,6 +15,7 @@ from computeapi.errors import Conflict, NotFound
 from computeapi.serve.http import server
 from computeapi.testing import Cloud
 from tests.kit.conftest import HTTP
+from tests.patience import eventually
 
 PATIENCE = 60
 """How long to wait for what should happen soon, in seconds."""
@@ -68,13 +68,6 @@ def in_thread(function):
     thread = threading.Thread(target=function)
     thread.start()
     return thread
-
-
-def eventually(condition):
-    until = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 def test_a_reset_does_not_wait_for_an_upload_that_has_stopped(cloud, http):

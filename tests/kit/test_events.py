@@ -19,15 +19,9 @@ from computeapi.kit.events import MOST_READERS, Events
 from computeapi.kit.events.event import Wanted
 from computeapi.kit.variables import TOKEN_HEADER
 from computeapi.testing import Cloud
+from tests.patience import eventually
 
 PATIENCE = 60
-
-
-def eventually(condition):
-    until = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 def act(http, server, **action):

@@ -19,16 +19,11 @@ from computeapi.kit import options
 from computeapi.kit.webhooks import sending, webhook
 from computeapi.kit.webhooks.destinations import HookDestinations, HookTarget
 from computeapi.testing import Cloud
+from tests.deployment.conftest import free_port
+from tests.patience import eventually
 
 PATIENCE = 60
 SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
-
-
-def eventually(condition):
-    until = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 class Receiver(ThreadingHTTPServer):
@@ -113,11 +108,6 @@ def volumes(cloud, http):
             assert http.post('/volume/v3/volumes', {'volume': {'size': 1, 'name': name}}).status_code == 202
 
     return make
-
-
-def free_port():
-    with socket.create_server(('127.0.0.1', 0)) as listening:
-        return listening.getsockname()[1]
 
 
 # ------------------------------------------------------------------ messages
