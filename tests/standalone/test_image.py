@@ -5,31 +5,17 @@ import io
 import urllib.parse
 
 import pytest
-import webob
 
-from computeapi import errors
 from computeapi.backends.image.local import LocalImages
 from computeapi.context import Context
 from computeapi.standalone.image import glance
 from computeapi.web.app import App
-
-CALLERS = {
-    'admin': Context(user_id='root', project_id='admin', is_admin=True, roles=frozenset({'admin'})),
-    'alice': Context(user_id='alice', project_id='apples', roles=frozenset({'member'})),
-    'bob': Context(user_id='bob', project_id='bananas', roles=frozenset({'member'})),
-    'reader': Context(user_id='ron', project_id='apples', roles=frozenset({'reader'})),
-    'dora': Context(user_id='dora', domain_id='default', roles=frozenset({'member'})),
-}
+from tests.standalone.callers import CALLERS, answer_of, authenticating
 
 RAW = {'disk_format': 'raw', 'container_format': 'bare'}
 PATCH = 'application/openstack-images-v2.1-json-patch'
 
-
-def authenticate(token):
-    try:
-        return CALLERS[token]
-    except KeyError:
-        raise errors.NotAuthenticated from None
+authenticate = authenticating(dora=Context(user_id='dora', domain_id='default', roles=frozenset({'member'})))
 
 
 @pytest.fixture
@@ -42,15 +28,7 @@ def ask(app):
     """ask('POST /v2/images', {...}, by='alice') -> the response, which must have the status `expect` if it is given."""
 
     def ask(request, json=None, *, by='alice', expect=None, **others):
-        method, path = request.split(' ', 1)
-        if json is not None:
-            others['json'] = json
-        req = webob.Request.blank(path, method=method, **others)
-        if by:
-            req.headers['X-Auth-Token'] = by
-        response = req.get_response(app)
-        assert expect is None or response.status_code == expect, response.text
-        return response
+        return answer_of(app, request, json, by, expect, **others)
 
     return ask
 

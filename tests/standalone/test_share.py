@@ -1,7 +1,6 @@
 """Manila v2 from a client's point of view."""
 
 import pytest
-import webob
 
 from computeapi import errors
 from computeapi.backends.share import local
@@ -9,23 +8,12 @@ from computeapi.backends.share.local import LocalShares
 from computeapi.context import Context
 from computeapi.standalone.share import manila
 from tests.backends.test_volume import together
+from tests.standalone.callers import CALLERS, answer_of, authenticating
 
-CALLERS = {
-    'admin': Context(user_id='root', project_id='admin', is_admin=True, roles=frozenset({'admin'})),
-    'alice': Context(user_id='alice', project_id='apples', roles=frozenset({'member'})),
-    'ann': Context(user_id='ann', project_id='apples', roles=frozenset({'member'})),
-    'bob': Context(user_id='bob', project_id='bananas', roles=frozenset({'member'})),
-    'reader': Context(user_id='ron', project_id='apples', roles=frozenset({'reader'})),
-}
 NOWHERE = '00000000-0000-4000-8000-00000000dead'
 FAULTS = {400: 'badRequest', 401: 'unauthorized', 403: 'forbidden', 404: 'itemNotFound', 413: 'overLimit'}
 
-
-def authenticate(token):
-    try:
-        return CALLERS[token]
-    except KeyError:
-        raise errors.NotAuthenticated from None
+authenticate = authenticating(ann=Context(user_id='ann', project_id='apples', roles=frozenset({'member'})))
 
 
 @pytest.fixture
@@ -39,12 +27,8 @@ def ask(shares):
     app = manila(shares, authenticate)
 
     def ask(request, json=None, *, by='alice', version='2.82', expect=200):
-        method, path = request.split(' ', 1)
-        headers = {'X-Auth-Token': by, 'X-OpenStack-Manila-API-Version': version}
-        more = {} if json is None else {'json': json}
-        req = webob.Request.blank(path, method=method, headers=headers, **more)
-        response = req.get_response(app)
-        assert response.status_code == expect, response.text
+        headers = {'X-OpenStack-Manila-API-Version': version}
+        response = answer_of(app, request, json, by, expect, headers=headers)
         if expect in FAULTS:
             assert response.json[FAULTS[expect]]['code'] == expect
         return response

@@ -1,29 +1,17 @@
 """Neutron v2.0 on the built-in networks, with callers whose tokens are their names."""
 
 import pytest
-import webob
 
-from computeapi import errors
 from computeapi.backends.network.local import LocalNetworks
 from computeapi.context import Context
 from computeapi.standalone.network import neutron
+from tests.standalone.callers import CALLERS, answer_of, authenticating
 from tests.standalone.network.kinds import KINDS
 
-CALLERS = {
-    'admin': Context(user_id='root', project_id='admin', is_admin=True, roles=frozenset({'admin'})),
-    'alice': Context(user_id='alice', project_id='apples', roles=frozenset({'member'})),
-    'bob': Context(user_id='bob', project_id='bananas', roles=frozenset({'member'})),
-    'reader': Context(user_id='ron', project_id='apples', roles=frozenset({'reader'})),
-    'nova': Context(user_id='nova', project_id='services', roles=frozenset({'member', 'service'})),
-    'system': Context(user_id='sue', is_admin=True, roles=frozenset({'admin'})),
-}
-
-
-def authenticate(token):
-    try:
-        return CALLERS[token]
-    except KeyError:
-        raise errors.NotAuthenticated from None
+authenticate = authenticating(
+    nova=Context(user_id='nova', project_id='services', roles=frozenset({'member', 'service'})),
+    system=Context(user_id='sue', is_admin=True, roles=frozenset({'admin'})),
+)
 
 
 @pytest.fixture
@@ -40,14 +28,7 @@ def ask(networks):
 
     def ask(request, json=None, *, by='alice', expect=None, **others):
         method, path = request.split(' ', 1)
-        if json is not None:
-            others['json'] = json
-        req = webob.Request.blank(f'/v2.0{path}', method=method, **others)
-        if by:
-            req.headers['X-Auth-Token'] = by
-        response = req.get_response(app)
-        assert expect is None or response.status_code == expect, response.text
-        return response
+        return answer_of(app, f'{method} /v2.0{path}', json, by, expect, **others)
 
     return ask
 

@@ -1,30 +1,16 @@
 """Cinder v3 on the built-in volumes, with callers whose tokens are their names."""
 
 import pytest
-import webob
 
-from computeapi import errors
 from computeapi.backends.image.local import LocalImages
 from computeapi.backends.volume.local import LocalVolumes
 from computeapi.context import Context
 from computeapi.standalone.volume import cinder
-
-CALLERS = {
-    'admin': Context(user_id='root', project_id='admin', is_admin=True, roles=frozenset({'admin'})),
-    'alice': Context(user_id='alice', project_id='apples', roles=frozenset({'member'})),
-    'bob': Context(user_id='bob', project_id='bananas', roles=frozenset({'member'})),
-    'reader': Context(user_id='ron', project_id='apples', roles=frozenset({'reader'})),
-    'nova': Context(user_id='nova', project_id='apples', roles=frozenset({'service'})),
-}
+from tests.standalone.callers import CALLERS, answer_of, authenticating
 
 FAULTS = {400: 'badRequest', 401: 'unauthorized', 403: 'forbidden', 404: 'itemNotFound', 409: 'conflictingRequest'}
 
-
-def authenticate(token):
-    try:
-        return CALLERS[token]
-    except KeyError:
-        raise errors.NotAuthenticated from None
+authenticate = authenticating(nova=Context(user_id='nova', project_id='apples', roles=frozenset({'service'})))
 
 
 @pytest.fixture
@@ -52,16 +38,8 @@ def ask(app):
     `expect`."""
 
     def ask(request, json=None, *, by='alice', version='3.68', expect=200, **others):
-        method, path = request.split(' ', 1)
-        if json is not None:
-            others['json'] = json
-        req = webob.Request.blank(path, method=method, **others)
-        if by:
-            req.headers['X-Auth-Token'] = by
-        if version:
-            req.headers['OpenStack-API-Version'] = f'volume {version}'
-        response = req.get_response(app)
-        assert response.status_code == expect, response.text
+        headers = {'OpenStack-API-Version': f'volume {version}'} if version else {}
+        response = answer_of(app, request, json, by, expect, **{'headers': headers, **others})
         if expect in FAULTS:
             fault = response.json[FAULTS[expect]]
             assert fault['code'] == expect
