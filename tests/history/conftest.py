@@ -2,21 +2,14 @@
 
 import pytest
 
-from tests.api.servers.conftest import BOB, create, settle, world
+from tests.api.servers.conftest import BOB, cloud, create, settle, world
 from tests.conftest import Client
 
-__all__ = ['create', 'settle', 'world']
+__all__ = ['cloud', 'create', 'settle', 'world']
 
 ADMIN = 'admin:project:admin'
 OTHER = {'compute1': 'compute2', 'compute2': 'compute1'}
 """The host that a server is not on."""
-
-
-@pytest.fixture
-def cloud(world):
-    world.service.conf.set_override('hosts', 2, 'simulated')
-    world.service.hosts.register()
-    return world
 
 
 @pytest.fixture

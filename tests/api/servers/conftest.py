@@ -10,6 +10,12 @@ BOB = 'bob:project'
 IMAGE, NETWORK = '70a599e0-31e7-49b7-b260-868f441e862b', '3cb9bc59-5699-4588-a4b1-b87f96708bc6'
 
 
+def message(answer):
+    """The status of an answer, and the message of its fault."""
+    ((_, fault),) = answer.json.items()
+    return answer.status, fault['message']
+
+
 class World:
     """Creates the resources that servers need, in project `project` unless a context says otherwise."""
 
@@ -166,6 +172,17 @@ def act(api, cloud, settle):
         return answer
 
     return post
+
+
+@pytest.fixture
+def shown(api, server):
+    """shown(): status, task_state and host of the server."""
+
+    def get():
+        found = api.get(f'/servers/{server}').json['server']
+        return found['status'], found['OS-EXT-STS:task_state'], found['OS-EXT-SRV-ATTR:host']
+
+    return get
 
 
 @pytest.fixture

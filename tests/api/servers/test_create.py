@@ -9,15 +9,10 @@ import sqlalchemy as sa
 
 from computeapi.compute.servers.creation import rows
 from computeapi.db.tables.servers import server_actions, tasks
-from tests.api.servers.conftest import BOB, IMAGE, NETWORK, body
+from tests.api.servers.conftest import BOB, IMAGE, NETWORK, body, message
 
 ADMIN = 'admin:project'
 NIL = '00000000-0000-0000-0000-000000000000'
-
-
-def message(answer):
-    ((_, fault),) = answer.json.items()
-    return answer.status, fault['message']
 
 
 def work(world):

@@ -5,16 +5,11 @@ import json
 import pytest
 
 from computeapi.db import servers as rows
-from tests.api.servers.conftest import IMAGE
+from tests.api.servers.conftest import IMAGE, message
 
 NIL = '00000000-0000-0000-0000-000000000000'
 ROOT = {'boot_index': 0, 'uuid': IMAGE, 'source_type': 'image', 'destination_type': 'local'}
 NEW, OLD = 'block_device_mapping_v2', 'block_device_mapping'
-
-
-def message(answer):
-    ((_, fault),) = answer.json.items()
-    return answer.status, fault['message']
 
 
 def volume(volume_id, **more):

@@ -5,15 +5,10 @@ import sqlalchemy as sa
 
 from computeapi.context import Context
 from computeapi.db.tables.servers import tasks
-from tests.api.servers.conftest import BOB, NETWORK
+from tests.api.servers.conftest import BOB, NETWORK, message
 
 ADMIN, NIL = 'admin:project', '00000000-0000-0000-0000-000000000000'
 SEVERAL = 'Multiple possible networks found, use a Network ID to be more specific.'
-
-
-def message(answer):
-    ((_, fault),) = answer.json.items()
-    return answer.status, fault['message']
 
 
 @pytest.fixture

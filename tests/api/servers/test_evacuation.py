@@ -9,27 +9,8 @@ from computeapi.db.tables.servers import domains
 
 
 @pytest.fixture
-def cloud(world):
-    """A cloud with two hosts."""
-    world.service.conf.set_override('hosts', 2, 'simulated')
-    world.service.hosts.register()
-    return world
-
-
-@pytest.fixture
 def server(cloud, server):
     return server
-
-
-@pytest.fixture
-def shown(api, server):
-    """shown(): status, task_state and host of the server."""
-
-    def get():
-        found = api.get(f'/servers/{server}').json['server']
-        return found['status'], found['OS-EXT-STS:task_state'], found['OS-EXT-SRV-ATTR:host']
-
-    return get
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.api.servers.conftest import IMAGE
+from tests.api.servers.conftest import IMAGE, message
 
 BOB = 'bob:project:member,reader'
 
@@ -41,11 +41,6 @@ def back_up(act):
 def images(world):
     """images(): the names of the images that bob sees, newest first."""
     return lambda: [image.name for image in world.images.list(world.bob) if image.name != 'image']
-
-
-def message(answer):
-    (fault,) = answer.json.values()
-    return fault['code'], fault['message']
 
 
 # ------------------------------------------------------------------ both actions

@@ -16,14 +16,6 @@ OLD = {'host': None, 'block_migration': False, 'disk_over_commit': False}
 
 
 @pytest.fixture
-def cloud(world):
-    """A cloud with two hosts."""
-    world.service.conf.set_override('hosts', 2, 'simulated')
-    world.service.hosts.register()
-    return world
-
-
-@pytest.fixture
 def server(cloud, server):
     return server
 
@@ -36,17 +28,6 @@ def migrate(api, server):
         return api.post(f'/servers/{server}/action', {'os-migrateLive': AUTO | facts}, version)
 
     return post
-
-
-@pytest.fixture
-def shown(api, server):
-    """shown(): status, task_state and host of the server."""
-
-    def get():
-        found = api.get(f'/servers/{server}').json['server']
-        return found['status'], found['OS-EXT-STS:task_state'], found['OS-EXT-SRV-ATTR:host']
-
-    return get
 
 
 @pytest.fixture

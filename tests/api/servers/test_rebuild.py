@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from computeapi.context import Context
 from computeapi.db import servers as rows
 from computeapi.db.tables.servers import domains, server_action_events, server_actions, tasks
+from tests.api.servers.conftest import message
 
 BOB = 'bob:project:member,reader'
 IMAGE = '70a599e0-31e7-49b7-b260-868f441e862b'
@@ -65,11 +66,6 @@ def key(service):
         return service.cloud.keypairs.generate(context, user_id, name, 'ssh').public_key
 
     return add
-
-
-def message(answer):
-    (fault,) = answer.json.values()
-    return fault['code'], fault['message']
 
 
 # ------------------------------------------------------------------ responses
