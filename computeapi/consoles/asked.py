@@ -25,7 +25,7 @@ def token_of(request: Request) -> str:
     for found in (query, _query(query.get('path', ''))):
         if found.get('token'):
             return found['token']
-    return _cookie(request.headers, 'token')
+    return _cookie(request.headers)
 
 
 def _query(path: str) -> dict[str, str]:
@@ -36,7 +36,7 @@ def _query(path: str) -> dict[str, str]:
         return {}
 
 
-def _cookie(headers: Headers, name: str) -> str:
+def _cookie(headers: Headers) -> str:
     # Other cookies may be malformed, which does not matter here.
     for part in '; '.join(headers.get_all('Cookie')).split(';'):
         cookie = SimpleCookie()
@@ -44,8 +44,8 @@ def _cookie(headers: Headers, name: str) -> str:
             cookie.load(part.strip())
         except CookieError:
             continue
-        if name in cookie:
-            return str(cookie[name].value)
+        if 'token' in cookie:
+            return str(cookie['token'].value)
     return ''
 
 

@@ -92,7 +92,7 @@ class SharedRule(oslo_policy.DocumentedRuleDefault):
         return copy.copy(self)
 
 
-def defaults(operations: Iterable[Operation], also: Iterable[Policy] = ()) -> list[oslo_policy.RuleDefault]:
+def defaults(operations: Iterable[Operation]) -> list[oslo_policy.RuleDefault]:
     """The rules with their defaults: the base rules, then one for each policy that is checked anywhere."""
     rules: list[oslo_policy.RuleDefault] = [
         oslo_policy.RuleDefault(name, check, description) for name, check, description in BASE_RULES
@@ -105,11 +105,11 @@ def defaults(operations: Iterable[Operation], also: Iterable[Policy] = ()) -> li
             operations=uses,
             scope_types=['project'],
         )
-        for policy, uses in _uses(operations, also).items()
+        for policy, uses in _uses(operations).items()
     ]
 
 
-def _uses(operations: Iterable[Operation], also: Iterable[Policy]) -> dict[Policy, list[Any]]:
+def _uses(operations: Iterable[Operation]) -> dict[Policy, list[Any]]:
     uses: dict[Policy, list[Any]] = {}
     for operation in operations:
         for policy in operation.policies:
@@ -117,8 +117,6 @@ def _uses(operations: Iterable[Operation], also: Iterable[Policy]) -> dict[Polic
             use = {'method': operation.method, 'path': path}
             if use not in uses.setdefault(policy, []):
                 uses[policy].append(use)
-    for policy in also:
-        uses.setdefault(policy, [])
     return uses
 
 

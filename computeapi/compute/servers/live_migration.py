@@ -317,7 +317,7 @@ def copy(job: Job, migration: Migration) -> bool:
         disks.prepare(job, host)
         facts = job.driver.prepare_live_migration(job.server, host, job.driver.describe(job.server))
         plugging.wait_there(job, told_of)
-    advance(job, MigrationStatus.PREPARING, MigrationStatus.RUNNING, progress=progress_of(job, 0))
+    advance(job, MigrationStatus.PREPARING, MigrationStatus.RUNNING, progress=no_progress(job))
     with job.event('compute_live_migration'):
         return job.driver.live_migrate(job.server, host, facts, moves.migration_of(job).status)
 
@@ -348,14 +348,14 @@ def advance(job: Job, status: MigrationStatus, following: MigrationStatus, **val
         raise Superseded()
 
 
-def progress_of(job: Job, done: int) -> dict[str, int]:
-    """The progress of a running live migration for clients, in bytes; *done* of the server's memory is copied."""
+def no_progress(job: Job) -> dict[str, int]:
+    """The progress of a live migration that has just begun, for clients, in bytes."""
     memory = job.server.memory_mb * 2**20
     disk = job.server.root_gb * 2**30
     return {
         'memory_total_bytes': memory,
-        'memory_processed_bytes': done,
-        'memory_remaining_bytes': memory - done,
+        'memory_processed_bytes': 0,
+        'memory_remaining_bytes': memory,
         'disk_total_bytes': disk,
         'disk_processed_bytes': 0,
         'disk_remaining_bytes': disk,

@@ -68,8 +68,8 @@ REVISED = {**TIMES, 'revision': kept(AMOUNT, default=1, column='revision_number'
 STATUS = about(NAME, 'only if it does not follow from the attachments')
 
 
-def flag(default: bool, text: str = '', column: str = '') -> Schema:
-    return kept(BOOLEAN, text, default=default, column=column)
+def flag(default: bool) -> Schema:
+    return kept(BOOLEAN, default=default)
 
 
 DOMAIN = entry(('name',), id=ID, name=LABEL, description=DESCRIPTION, enabled=flag(True), tags=kept(LABELS, default=[]))

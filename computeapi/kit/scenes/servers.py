@@ -1,10 +1,11 @@
 """Loads servers in any state, as if the service had created them."""
 
 import functools
-import uuid
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+
+from oslo_utils.uuidutils import is_uuid_like
 
 from computeapi.backends.hypervisor import PowerState
 from computeapi.backends.network import owner_of
@@ -180,7 +181,7 @@ class LoadedServers:
     def _image(self, named: str | None, row: Values, place: Place) -> str | None:
         if not named:
             return None
-        if not self.scene.index('images').find(named, None) and _is_uuid(named):
+        if not self.scene.index('images').find(named, None) and is_uuid_like(named):
             return named
         return self.scene.resolve('images', named, place, row['project_id'])
 
@@ -356,10 +357,3 @@ def _fault(row: Values, entry: Entry) -> Values | None:
     created = fault.get('created')
     moment = parsed(created) if created else row['updated_at'] or row['created_at']
     return {'code': 500, 'details': '', **fault, 'created': moment.isoformat()}
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        return bool(uuid.UUID(text))
-    except ValueError:
-        return False

@@ -13,12 +13,12 @@ from computeapi.standalone.identity.base import (
     TEXT,
     KeystoneController,
     collection,
+    expiry_of,
     filters,
     reference,
     require_self,
     require_self_or_reader,
     shown,
-    written_moment,
 )
 from computeapi.standalone.schema import having, optional, wrapped
 from computeapi.web.controller import operation
@@ -81,7 +81,7 @@ class KeystoneApplicationCredentials(KeystoneController):
             description=asked.get('description') or '',
             roles=asked.get('roles') or (),
             secret=asked.get('secret'),
-            expires_at=written_moment('expires_at', asked.get('expires_at')),
+            expires_at=expiry_of(asked),
             unrestricted=bool(asked.get('unrestricted')),
             access_rules=asked.get('access_rules'),
         )

@@ -229,14 +229,15 @@ def moment(when: datetime) -> str:
     return when.isoformat(timespec='microseconds') + 'Z'
 
 
-def written_moment(name: str, text: str | None) -> datetime | None:
-    """A time in ISO 8601, in UTC unless it has an offset."""
+def expiry_of(asked: Mapping[str, Any]) -> datetime | None:
+    """`expires_at`, a time in ISO 8601, in UTC unless it has an offset."""
+    text = asked.get('expires_at')
     if not text:
         return None
     try:
         return parsed(text)
     except ValueError:
-        raise errors.Invalid(f'Invalid input for field/attribute {name}. It must be a time in ISO 8601.') from None
+        raise errors.Invalid('Invalid input for field/attribute expires_at. It must be a time in ISO 8601.') from None
 
 
 def flag(req: Request, name: str) -> bool:

@@ -12,11 +12,11 @@ from computeapi.standalone.identity.base import (
     ID,
     KeystoneController,
     collection,
+    expiry_of,
     filters,
     moment,
     reference,
     shown,
-    written_moment,
 )
 from computeapi.standalone.identity.roles import role_view
 from computeapi.standalone.schema import optional, wrapped
@@ -65,7 +65,7 @@ class KeystoneTrusts(KeystoneController):
             asked.get('project_id'),
             asked.get('roles', ()),
             impersonation=asked['impersonation'],
-            expires_at=written_moment('expires_at', asked.get('expires_at')),
+            expires_at=expiry_of(asked),
             remaining_uses=asked.get('remaining_uses'),
         )
         return self.single(req, trust)
