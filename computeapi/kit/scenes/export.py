@@ -1,7 +1,7 @@
 """Converts the content of a store to a document."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +13,8 @@ from computeapi.kit.scenes.schema import VERSION, Schema
 from computeapi.kit.scenes.sections import REFERABLE
 
 Sections = list[tuple[Values, dict[str, Any]]]
+Beside = Mapping[str, Mapping[str, Any]]
+"""Properties that are not in the rows of things, by the IDs of these."""
 
 
 class Export:
@@ -51,10 +53,13 @@ class Export:
             self._servers = list(self.rows('servers'))
         return self._servers
 
-    def section(self, name: str, wanted: Callable[[Values], bool] = lambda row: True) -> Sections:
+    def section(
+        self, name: str, wanted: Callable[[Values], bool] = lambda row: True, *, beside: Beside | None = None
+    ) -> Sections:
         """Add the selected things of a section to the document; returns their rows and entries."""
-        kind = REFERABLE[name]
-        found = [(row, self.entry(kind.schema, row)) for row in self.rows(kind.table) if wanted(row)]
+        kind, beside = REFERABLE[name], beside or {}
+        rows = filter(wanted, self.rows(kind.table))
+        found = [(row, self.entry(kind.schema, row) | told_of(row[kind.id], beside)) for row in rows]
         if found:
             self.document[name] = [entry for _, entry in found]
         return found
@@ -95,6 +100,10 @@ class Export:
         """Note that the rows of this table are left out, if there are any."""
         if number := bulk.count(self.connection, table):
             self.left_out.append(f'{number} {what}')
+
+
+def told_of(id: str, beside: Beside) -> dict[str, Any]:
+    return {name: values[id] for name, values in beside.items() if id in values}
 
 
 def moment(value: datetime) -> str:

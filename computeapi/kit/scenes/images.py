@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from computeapi.backends.image.files import ImageFiles
 from computeapi.kit.scenes.document import SceneError
-from computeapi.kit.scenes.export import Export
+from computeapi.kit.scenes.export import Beside, Export
 from computeapi.kit.scenes.scene import Scene
 
 SMALL_BYTES = 64 * 1024
@@ -43,14 +43,10 @@ def kept_at_the_end(scene: Scene, files: ImageFiles) -> Iterator[None]:
 
 
 def export(export: Export, files: ImageFiles) -> None:
-    properties, tags = export.pairs('image_properties'), export.tags('image_tags')
-    for row, entry in export.section('images'):
+    beside: Beside = {'properties': export.pairs('image_properties'), 'tags': export.tags('image_tags')}
+    for row, entry in export.section('images', beside=beside):
         if row['owner'] is None:
             entry['project'] = None
-        if row['id'] in properties:
-            entry['properties'] = properties[row['id']]
-        if row['id'] in tags:
-            entry['tags'] = tags[row['id']]
         path = files.directory / row['id']
         if row['size'] is not None and row['size'] <= SMALL_BYTES and path.is_file():
             entry['data'] = base64.b64encode(path.read_bytes()).decode()

@@ -1,7 +1,7 @@
 """Exports networks to a document."""
 
 from computeapi.db.ports import ROUTER_GATEWAY, ROUTER_INTERFACE
-from computeapi.kit.scenes.export import Export
+from computeapi.kit.scenes.export import Beside, Export, told_of
 from computeapi.kit.scenes.scene import Values
 from computeapi.kit.scenes.schema import PLUG, RULE, SUBNET
 
@@ -34,31 +34,29 @@ class Ports:
 
 def export(export: Export) -> Ports:
     """Export networks. Ports of servers are part of their servers."""
-    tags = export.tags('network_tags')
+    beside = {'tags': export.tags('network_tags')}
     subnets = export.grouped('subnets', 'network_id')
-    for row, entry in export.section('networks'):
-        entry |= _tags(row, tags)
+    for row, entry in export.section('networks', beside=beside):
         for subnet in subnets.get(row['id'], ()):
-            told = export.entry(SUBNET, subnet) | {'gateway_ip': subnet['gateway_ip']} | _tags(subnet, tags)
+            told = export.entry(SUBNET, subnet) | {'gateway_ip': subnet['gateway_ip']} | told_of(subnet['id'], beside)
             if subnet['project_id'] == row['project_id']:
                 del told['project']
             entry.setdefault('subnets', []).append(told)
     rules = export.grouped('security_group_rules', 'security_group_id')
-    for row, entry in export.section('security_groups'):
-        entry |= {'rules': [export.entry(RULE, rule) for rule in rules.get(row['id'], ())]} | _tags(row, tags)
+    for row, entry in export.section('security_groups', beside=beside):
+        entry['rules'] = [export.entry(RULE, rule) for rule in rules.get(row['id'], ())]
     ports = Ports(export)
-    _export_routers(export, ports, tags)
+    _export_routers(export, ports, beside)
     others = ('network:router', OF_SERVERS)
     free = [row['id'] for row in ports.by_id.values() if not row['device_owner'].startswith(others)]
     wanted = {*free, *_given(export)}
-    for row, entry in export.section('ports', lambda row: row['id'] in wanted):
-        entry |= ports.beside(row) | _tags(row, tags)
+    for row, entry in export.section('ports', lambda row: row['id'] in wanted, beside=beside):
+        entry |= ports.beside(row)
         if row['device_owner'].startswith(OF_SERVERS):
             # These follow from the server.
             for name in ('device_id', 'device_owner', 'host'):
                 entry.pop(name, None)
-    for row, entry in export.section('floating_ips'):
-        entry |= _tags(row, tags)
+    for row, entry in export.section('floating_ips', beside=beside):
         if row['port_id'] is not None and row['port_id'] not in wanted:
             entry['port'] = row['port_id']
     for what, table in {
@@ -71,16 +69,11 @@ def export(export: Export) -> Ports:
     return ports
 
 
-def _tags(row: Values, tags: dict[str, list[str]]) -> Values:
-    return {'tags': tags[row['id']]} if row['id'] in tags else {}
-
-
-def _export_routers(export: Export, ports: Ports, tags: dict[str, list[str]]) -> None:
+def _export_routers(export: Export, ports: Ports, beside: Beside) -> None:
     joined: dict[tuple[str, str], list[Values]] = {}
     for port in ports.by_id.values():
         joined.setdefault((port['device_id'], port['device_owner']), []).append(ports.plug(port))
-    for row, entry in export.section('routers'):
-        entry |= _tags(row, tags)
+    for row, entry in export.section('routers', beside=beside):
         for gateway in joined.get((row['id'], ROUTER_GATEWAY), ()):
             entry['gateway'] = gateway
         interfaces = joined.get((row['id'], ROUTER_INTERFACE), ())

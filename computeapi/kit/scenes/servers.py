@@ -13,6 +13,7 @@ from computeapi.clock import parsed
 from computeapi.compute.scheduler.spec import needs_of
 from computeapi.compute.servers.creation.rows import hints, hostname
 from computeapi.db.addresses import held
+from computeapi.db.flavors import Flavor
 from computeapi.db.servers import derived
 from computeapi.kit.scenes import disks, history
 from computeapi.kit.scenes.document import Place, SceneError
@@ -36,10 +37,7 @@ HOSTLESS = frozenset({VMState.BUILDING, VMState.ERROR, VMState.SHELVED_OFFLOADED
 SHELVED = frozenset({VMState.SHELVED, VMState.SHELVED_OFFLOADED})
 FOREVER = datetime(9999, 1, 1)
 """When work in progress of a loaded server continues."""
-SNAPSHOT = (
-    *('flavorid', 'name', 'description', 'memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb', 'swap', 'rxtx_factor'),
-    *('disabled', 'is_public', 'extra_specs'),
-)
+SNAPSHOT = tuple(name for name in Flavor._fields if name not in ('id', 'created_at', 'updated_at'))
 """What a server stores of its flavor, besides the number."""
 
 

@@ -37,24 +37,15 @@ def load(scene: Scene) -> None:
 
 
 def export(export: Export) -> None:
-    specs, access = export.pairs('volume_type_specs'), export.grouped('volume_type_projects', 'type_id')
-    for row, entry in export.section('volume_types'):
-        if row['id'] in specs:
-            entry['extra_specs'] = specs[row['id']]
+    access = export.grouped('volume_type_projects', 'type_id')
+    for row, entry in export.section('volume_types', beside={'extra_specs': export.pairs('volume_type_specs')}):
         if row['id'] in access:
             entry['access'] = [export.called('projects', each['project_id']) for each in access[row['id']]]
-    metadata, of_images = export.pairs('volume_metadata'), export.pairs('volume_image_metadata')
-    for row, entry in export.section('volumes'):
+    beside = {'metadata': export.pairs('volume_metadata'), 'image_metadata': export.pairs('volume_image_metadata')}
+    for row, entry in export.section('volumes', beside=beside):
         if row['status'] not in HELD:
             entry['status'] = row['status']
-        if row['id'] in metadata:
-            entry['metadata'] = metadata[row['id']]
-        if row['id'] in of_images:
-            entry['image_metadata'] = of_images[row['id']]
-    of_snapshots = export.pairs('volume_snapshot_metadata')
-    for row, entry in export.section('volume_snapshots'):
-        if row['id'] in of_snapshots:
-            entry['metadata'] = of_snapshots[row['id']]
+    export.section('volume_snapshots', beside={'metadata': export.pairs('volume_snapshot_metadata')})
     export.leaves_out('backups of volumes', 'volume_backups')
     export.leaves_out('groups of volumes', 'volume_groups')
     export.leaves_out('qualities of service of volumes', 'volume_qos')
