@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from computeapi import errors
-from computeapi.backends.volume import Snapshot, Volume
+from computeapi.backends.volume.local.kept import Kept
 from computeapi.standalone.access import CALLER, WRITER
 from computeapi.standalone.pairs import Pairs, present, without
 from computeapi.standalone.schema import having
@@ -16,21 +16,17 @@ from computeapi.web.request import Request
 ITEMS = having({'metadata': PAIRS}, 'metadata')
 ITEM = having({'meta': ONE_PAIR}, 'meta')
 
-Change = Callable[[Any], dict[str, Pairs]]
-
 
 class CinderMetadata(CinderController):
     """The metadata of one kind of owner, which subclasses have in their paths."""
 
-    def owner(self, req: Request, owner_id: str) -> Volume | Snapshot:
-        raise NotImplementedError
-
-    def change_owner(self, req: Request, owner_id: str, change: Change) -> Volume | Snapshot:
+    @property
+    def owners(self) -> Kept[Any]:
         raise NotImplementedError
 
     @operation('GET', policy=CALLER)
     def list(self, req: Request, owner_id: str) -> dict[str, Any]:
-        return {'metadata': self.owner(req, owner_id).metadata}
+        return {'metadata': self.owners.get(req.context, owner_id).metadata}
 
     @operation('POST', policy=WRITER, body=ITEMS)
     def add(self, req: Request, owner_id: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -42,7 +38,7 @@ class CinderMetadata(CinderController):
 
     @operation('GET', '/{key}', policy=CALLER)
     def show(self, req: Request, owner_id: str, key: str) -> dict[str, Any]:
-        metadata = self.owner(req, owner_id).metadata
+        metadata = self.owners.get(req.context, owner_id).metadata
         return {'meta': {key: present(metadata, key, f'There is no metadata {key}.')}}
 
     @operation('PUT', '/{key}', policy=WRITER, body=ITEM)
@@ -58,24 +54,22 @@ class CinderMetadata(CinderController):
         self._change(req, owner_id, lambda metadata: without(metadata, key, f'There is no metadata {key}.'))
 
     def _change(self, req: Request, owner_id: str, change: Callable[[Pairs], Pairs]) -> Pairs:
-        return self.change_owner(req, owner_id, lambda owner: {'metadata': change(owner.metadata)}).metadata
+        changed = self.owners.change(req.context, owner_id, lambda owner: {'metadata': change(owner.metadata)})
+        metadata: Pairs = changed.metadata
+        return metadata
 
 
 class CinderVolumeMetadata(CinderMetadata):
     path = '/volumes/{owner_id}/metadata'
 
-    def owner(self, req: Request, owner_id: str) -> Volume:
-        return self.volumes.get(req.context, owner_id)
-
-    def change_owner(self, req: Request, owner_id: str, change: Change) -> Volume:
-        return self.volumes.change(req.context, owner_id, change)
+    @property
+    def owners(self) -> Kept[Any]:
+        return self.volumes
 
 
 class CinderSnapshotMetadata(CinderMetadata):
     path = '/snapshots/{owner_id}/metadata'
 
-    def owner(self, req: Request, owner_id: str) -> Snapshot:
-        return self.volumes.snapshots.get(req.context, owner_id)
-
-    def change_owner(self, req: Request, owner_id: str, change: Change) -> Snapshot:
-        return self.volumes.snapshots.change(req.context, owner_id, change)
+    @property
+    def owners(self) -> Kept[Any]:
+        return self.volumes.snapshots
