@@ -1,12 +1,17 @@
 """`computeapi worker`: a process that runs tasks and answers no requests."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from oslo_config import cfg
 
 from computeapi import log
 from computeapi.db.engine import store_of
 from computeapi.ending import Ending
+from computeapi.listening import listening_at
 from computeapi.main import Service
-from computeapi.observers.worker import told
+from computeapi.observers.app import metrics_app
+from computeapi.serve.http.server import HTTPServer
 from computeapi.startup import Startup
 
 # The threads that renew leases and report hosts use the database, too.
@@ -20,7 +25,7 @@ def run(conf: cfg.ConfigOpts) -> None:
     service = Service(conf, store_of(conf, pool_size=pool_size), binary='computeapi-worker')
     startup = Startup(service)
     ending = Ending()
-    with told(service):
+    with telling_metrics(service):
         startup.start()
         ending.wait()
         startup.stop()
@@ -28,3 +33,17 @@ def run(conf: cfg.ConfigOpts) -> None:
         from computeapi.bus import leave
 
         leave()
+
+
+@contextmanager
+def telling_metrics(service: Service) -> Iterator[None]:
+    """Serve metrics at [metrics]worker_port, if it is set, for the duration of the block. Raises OSError if the address
+    is not available."""
+    options = service.conf.metrics
+    if service.metrics is None or options.worker_port is None:
+        yield
+        return
+    with listening_at(options.worker_host, options.worker_port, '[metrics]worker_port') as listening:
+        app = metrics_app(service.metrics, service.conf)
+        with HTTPServer(app, [listening], service.conf.standalone, threads=1).in_background():
+            yield

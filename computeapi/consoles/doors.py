@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from socket import socket
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from oslo_config import cfg
 
@@ -68,13 +69,19 @@ def listening(conf: cfg.ConfigOpts, door: Door) -> socket:
     return listening_at(host, port, f'[{door.group}]{door.port}', all_versions=True)
 
 
-def offer(conf: cfg.ConfigOpts, doors: list[OpenDoor], host: str) -> None:
-    """Set the default URLs to these doors at that host, which the configuration can override."""
-    options = {door.kind: door for door in DOORS}
+def open_doors(conf: cfg.ConfigOpts, stack: ExitStack, host: str, public_url: str) -> list[OpenDoor]:
+    """The same for a process that serves everything: by default at *host* and free ports, and with the host of
+    *public_url* in the URLs of consoles."""
+    for door in DOORS:
+        conf.set_default(door.host, host, door.group)
+        conf.set_default(door.port, 0, door.group)
+    doors, options = opened(conf, stack), {door.kind: door for door in DOORS}
+    shown = urlsplit(public_url).hostname or host
     for kind, accepting in doors:
         door, port, s = options[kind], accepting.getsockname()[1], 's' if conf.cert else ''
-        name = f'[{host}]' if ':' in host else host
+        name = f'[{shown}]' if ':' in shown else shown
         conf.set_default(door.base_url, door.url.format(s=s, host=name, port=port), door.group)
+    return doors
 
 
 def tls(conf: cfg.ConfigOpts) -> ssl.SSLContext | None:

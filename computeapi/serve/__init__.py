@@ -16,13 +16,13 @@ from oslo_config import cfg
 from computeapi import arenas, garbage, log, ui
 from computeapi.backends.seal import Seal
 from computeapi.consoles.background import letting_in
-from computeapi.consoles.doors import OpenDoor
+from computeapi.consoles.doors import OpenDoor, open_doors
 from computeapi.db import schema
 from computeapi.db.engine import store_of
 from computeapi.listening import listening_at
 from computeapi.main import Service
 from computeapi.pipeline import load
-from computeapi.serve import consoles, credentials, guests, machines, population
+from computeapi.serve import credentials, guests, machines, population
 from computeapi.serve.directory import Directory, database, opened
 from computeapi.serve.http.hub import UPLOADS
 from computeapi.serve.http.server import HTTPServer
@@ -50,7 +50,7 @@ def run(conf: cfg.ConfigOpts, options: argparse.Namespace, surroundings: Surroun
         configure(conf, directory)
         conf.set_default('enabled', True, 'metrics')
         warn(conf, listening)
-        doors = consoles.open_doors(conf, stack, options.host, conf.api.public_url or url(listening))
+        doors = open_doors(conf, stack, options.host, conf.api.public_url or url(listening))
         guests.share_secret(conf, directory)
         asked = guests.Asked(directly=stack.enter_context(guests.direct(conf)))
         if options.metadata_port is not None:

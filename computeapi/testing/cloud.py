@@ -11,6 +11,7 @@ import yaml
 from oslo_config import cfg
 
 from computeapi import config, serve
+from computeapi.consoles.doors import open_doors
 from computeapi.kit.around import CONTROL_PATH, TOKEN_VARIABLE, URL_VARIABLE, Kit
 from computeapi.kit.clock import CloudClock
 from computeapi.kit.events import Events
@@ -27,7 +28,7 @@ from computeapi.kit.seed import NOTHING, Seed
 from computeapi.kit.tools import INITIAL, Tools
 from computeapi.kit.webhooks import Webhooks
 from computeapi.listening import listening_at
-from computeapi.serve import consoles, credentials
+from computeapi.serve import credentials
 from computeapi.serve.directory import Directory, opened
 from computeapi.serve.http.server import HTTPServer
 
@@ -134,7 +135,7 @@ class Cloud:
         seed = Seed(self._seed, self._drawn)
         kit = Kit(None, self._journal_file, self._scene, self._told, seed, self._webhook_allow)
         stack.enter_context(closing(kit))
-        doors = consoles.open_doors(conf, stack, HOST, conf.api.public_url or serve.url(listening))
+        doors = open_doors(conf, stack, HOST, conf.api.public_url or serve.url(listening))
         app, own = stack.enter_context(serve.running(conf, self._directory, surroundings=kit, doors=doors))
         self._tools, self.control_token = kit.tools, kit.token
         self._learn_at_first([UserAccount.own(*each) for each in own.items()], kit.tools)

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
+import orjson
+
 from computeapi.context import Context
 
 
@@ -93,3 +95,12 @@ class Images(Protocol):
 
     def delete(self, context: Context, image_id: str) -> None:
         """Forbidden if the image is protected or belongs to another project."""
+
+
+def texts(properties: Mapping[str, Any]) -> dict[str, str]:
+    """Properties as image services store them."""
+    return {name: _text(value) for name, value in properties.items() if value is not None}
+
+
+def _text(value: Any) -> str:
+    return orjson.dumps(value).decode() if isinstance(value, dict | list | tuple) else str(value)

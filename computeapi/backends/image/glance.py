@@ -19,8 +19,7 @@ from oslo_config import cfg
 from oslo_utils.uuidutils import is_uuid_like
 
 from computeapi import clock
-from computeapi.backends.image import Image
-from computeapi.backends.image.properties import texts
+from computeapi.backends.image import Image, texts
 from computeapi.backends.neighbour import NeighbourService, Refusals, pieces
 from computeapi.context import Context
 from computeapi.errors import (

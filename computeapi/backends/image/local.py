@@ -12,10 +12,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi import chance, errors
-from computeapi.backends.image import Image, blank
+from computeapi.backends.image import Image, blank, texts
 from computeapi.backends.image.files import FileChunks, ImageFiles, Written
 from computeapi.backends.image.members import ImageMembers
-from computeapi.backends.image.properties import texts
 from computeapi.backends.rights import check_writer, owns
 from computeapi.clock import utcnow
 from computeapi.context import Context

@@ -1,8 +1,10 @@
 """Keystone v3 on the local identity backend; docs/reference/what-works.md lists what is left out."""
 
+from typing import Any
+
 from computeapi.backends.identity.local import LocalIdentity
 from computeapi.standalone.identity.application_credentials import KeystoneAccessRules, KeystoneApplicationCredentials
-from computeapi.standalone.identity.base import KeystoneApp, KeystoneController
+from computeapi.standalone.identity.base import KEYSTONE, KeystoneApp, KeystoneController
 from computeapi.standalone.identity.catalog import (
     EndpointFilter,
     EndpointGroupsOfProject,
@@ -13,7 +15,6 @@ from computeapi.standalone.identity.catalog import (
     KeystoneServices,
 )
 from computeapi.standalone.identity.credentials import EC2Credentials, KeystoneCredentials
-from computeapi.standalone.identity.discovery import version, versions
 from computeapi.standalone.identity.domains import KeystoneDomains
 from computeapi.standalone.identity.groups import GroupsOfUser, KeystoneGroups
 from computeapi.standalone.identity.limits import KeystoneLimits, RegisteredLimits
@@ -58,6 +59,22 @@ CONTROLLERS: tuple[type[KeystoneController], ...] = (
     KeystoneLimits,
     KeystonePolicies,
 )
+
+
+def versions(url: str) -> dict[str, Any]:
+    return {'versions': {'values': [version(url)['version']]}}
+
+
+def version(url: str) -> dict[str, Any]:
+    return {
+        'version': {
+            'id': f'v{KEYSTONE.max}',
+            'status': 'stable',
+            'updated': '2020-04-07T00:00:00Z',
+            'links': [{'rel': 'self', 'href': f'{url}/v3/'}],
+            'media-types': [{'base': 'application/json', 'type': 'application/vnd.openstack.identity-v3+json'}],
+        }
+    }
 
 
 def keystone(identity: LocalIdentity, claims: Claims = None) -> WSGIApp:
