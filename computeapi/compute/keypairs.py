@@ -33,17 +33,6 @@ class KeypairManager:
 
     def add(self, context: Context, user_id: str, name: str, kind: str, public_key: str) -> Keypair:
         """Store a public key (or certificate) of the user; OverQuota, Invalid if it is malformed, Conflict."""
-        return self._insert(context, user_id, name, kind, public_key)
-
-    def generate(self, context: Context, user_id: str, name: str, kind: str) -> Keypair:
-        """Create a key pair and return it with its private key, which is not stored; OverQuota, Conflict."""
-        from computeapi.compute import keys
-
-        made = keys.generate(kind, user_id)
-        pair = self._insert(context, user_id, name, kind, made.public_key)
-        return replace(pair, private_key=made.private_key)
-
-    def _insert(self, context: Context, user_id: str, name: str, kind: str, public_key: str) -> Keypair:
         # Loading it takes time and memory, and most processes are given no key.
         from computeapi.compute import keys
 
@@ -55,6 +44,14 @@ class KeypairManager:
                 raise Conflict(f"Key pair '{name}' already exists.")
             rows.insert(connection, values | {'created_at': self.clock()})
             return rows.get(connection, user_id, name)  # type: ignore[return-value]
+
+    def generate(self, context: Context, user_id: str, name: str, kind: str) -> Keypair:
+        """Create a key pair and return it with its private key, which is not stored; OverQuota, Conflict."""
+        from computeapi.compute import keys
+
+        made = keys.generate(kind, user_id)
+        pair = self.add(context, user_id, name, kind, made.public_key)
+        return replace(pair, private_key=made.private_key)
 
     def delete(self, user_id: str, name: str) -> None:
         """Delete the key pair; servers that were created with it keep the key."""

@@ -31,11 +31,6 @@ def boolean(text: str) -> bool:
         raise Invalid(str(error)) from None
 
 
-def loosely(text: str) -> bool:
-    """Like `boolean`, but everything that is not true is false."""
-    return strutils.bool_from_string(text)
-
-
 def image(text: str) -> str | None:
     """None if it is empty, which finds volume-backed servers."""
     return text or None
@@ -207,7 +202,9 @@ def statuses(req: Request) -> list[str]:
 
 def existence_of(req: Request, filters: dict[str, Any]) -> dict[str, bool | None]:
     """Whether deleted servers are included: in lists of changes, or else if an administrator asks for them."""
-    asked = {name: loosely(req.parameter(name)) for name in ('deleted', 'soft_deleted') if name in req.query}
+    named = [name for name in ('deleted', 'soft_deleted') if name in req.query]
+    # Unlike in `boolean`, everything that is not true is false.
+    asked = {name: strutils.bool_from_string(req.parameter(name)) for name in named}
     if not req.allows(ALL_FILTERS):
         asked = {}
     changes = 'changes_since' in filters or 'changes_before' in filters

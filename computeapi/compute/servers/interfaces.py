@@ -10,7 +10,6 @@ from computeapi.compute.servers import bandwidth, ports
 from computeapi.compute.servers.changes import Changes, locked
 from computeapi.compute.servers.creation.networks import check_port
 from computeapi.compute.servers.creation.request import Rights
-from computeapi.compute.servers.ports import Addresses
 from computeapi.compute.tasks.fence import OVERTAKEN
 from computeapi.compute.tasks.job import FAULT, Job, abandon
 from computeapi.compute.tasks.transition import Transition, beside
@@ -229,7 +228,7 @@ def add_fixed_ip(job: Job) -> None:
             job.platform.tasks.note(job.task, {'held': held})
         if held == job.arguments['held']:
             job.platform.networks.add_fixed_ip(job.elevated, port.id)
-        Addresses(job.platform).refresh(job.elevated, [job.server.uuid])
+        ports.refresh(job)
     job.end()
 
 
@@ -243,7 +242,7 @@ def remove_fixed_ip(job: Job) -> None:
             raise FixedIPNotFound(server_id=job.server.uuid, address=address)
         for port in having[:1]:
             networks.remove_fixed_ip(job.elevated, port.id, address)
-        Addresses(job.platform).refresh(job.elevated, [job.server.uuid])
+        ports.refresh(job)
     job.end()
 
 

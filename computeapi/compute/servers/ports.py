@@ -219,8 +219,13 @@ def _name(entry: Entry) -> str:
 @REFRESH.work
 def refresh_addresses(job: Job) -> None:
     """Finish a refresh after a change of the server's addresses that was interrupted."""
-    Addresses(job.platform).refresh(job.elevated, [job.server.uuid])
+    refresh(job)
     job.end()
+
+
+def refresh(job: Job) -> None:
+    """Read the ports of the server again."""
+    Addresses(job.platform).refresh(job.elevated, [job.server.uuid])
 
 
 @UNPLUG.work
@@ -367,7 +372,7 @@ def describe(job: Job, entries: Sequence[Entry]) -> None:
     # A change between reading and recording would otherwise go unnoticed.
     if not found or described(job.platform.networks, job.elevated, job.server.uuid, found) == found:
         return
-    Addresses(job.platform).refresh(job.elevated, [job.server.uuid])
+    refresh(job)
     if (current := job.store.ask(rows.get, job.server.uuid)) is not None:
         job.server.network_info = current.network_info
 

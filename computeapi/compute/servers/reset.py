@@ -4,7 +4,6 @@ from typing import Any
 
 from computeapi.compute.servers import disks, placement, ports, shares
 from computeapi.compute.servers.changes import Changes
-from computeapi.compute.servers.ports import Addresses
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import beside
 from computeapi.context import Context
@@ -66,7 +65,7 @@ def reset(job: Job) -> None:
         # Others may attach interfaces meanwhile.
         ports.follow(connection, server.uuid, known, server.network_info)
         rows.update(connection, server.uuid, found)
-    Addresses(job.platform).refresh(job.elevated, [server.uuid])
+    ports.refresh(job)
     shares.settle(job)
     job.end()
 

@@ -90,20 +90,17 @@ class Coverage:
 
 def _covered(name: str, operations: Iterable[Operation], uses: Mapping[Use, int]) -> CoveredOperation:
     steps = sorted({step for each in operations for step in each.changes})
-    versions = {_version(use.version) for use in uses if use.version} or ({steps[0]} if uses else set())
+    named = {APIVersionRequest.parse(use.version) for use in uses if use.version}
+    versions = named or ({steps[0]} if uses else set())
     used = {max(step for step in steps if step <= version) for version in versions if version >= steps[0]}
     return CoveredOperation(
         operation=name,
         requests=sum(uses.values()),
-        microversions=[str(each) for each in sorted({_version(use.version) for use in uses if use.version})],
+        microversions=[str(each) for each in sorted(named)],
         statuses=sorted({use.status for use in uses if use.status}),
         steps=len(steps),
         steps_used=len(used),
     )
-
-
-def _version(text: str) -> APIVersionRequest:
-    return APIVersionRequest.parse(text)
 
 
 def _summary(operations: Iterable[CoveredOperation]) -> dict[str, int]:

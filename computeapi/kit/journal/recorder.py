@@ -76,7 +76,7 @@ class Recorder:
             raise
         if isinstance(answer, list | tuple):
             for piece in answer:
-                recording.sent(piece)
+                recording.answer.add(piece)
             recording.end()
             return answer
         return Passing(answer, recording)
@@ -106,9 +106,6 @@ class Recording:
         media_type = next((value for name, value in headers if name.lower() == 'content-type'), '')
         self.answer = BodyCopy(media_type)
         return self.start_response(status, headers, *([exc_info] if exc_info else []))
-
-    def sent(self, piece: bytes) -> None:
-        self.answer.add(piece)
 
     def end(self, error: BaseException | None = None) -> None:
         """Add the entry: the response is complete, or failed."""
@@ -157,7 +154,7 @@ class Passing:
     def __iter__(self) -> Iterator[bytes]:
         try:
             for piece in self.answer:
-                self.recording.sent(piece)
+                self.recording.answer.add(piece)
                 yield piece
         except Exception as error:
             self.recording.end(error)

@@ -62,7 +62,7 @@ class Webhook(Removable):
     reader: EventReader
     secret: str
     key: bytes
-    removal: Callable[[Webhook], None]
+    _remove: Callable[[Webhook], None]
     roused: threading.Event
     post: Post | None = None
     tally: Tally = field(default_factory=Tally)
@@ -70,9 +70,6 @@ class Webhook(Removable):
     # Message IDs are unique, because one receiver may get events of several clouds or hooks, and uses them to detect
     # repetitions.
     series: str = field(default_factory=lambda: secrets.token_hex(8))
-
-    def _remove(self, removed: Any) -> None:
-        self.removal(removed)
 
     def due(self) -> float:
         """When to deliver next, by time.monotonic; inf: when the next event happens."""
