@@ -59,6 +59,12 @@ def types_named(name_or_id: str) -> Clause:
     return sa.or_(volume_types.c.id == name_or_id, volume_types.c.name == name_or_id)
 
 
+def type_names(connection: sa.Connection) -> dict[str, str]:
+    """The names of all types, by ID."""
+    query = sa.select(volume_types.c.id, volume_types.c.name).order_by(volume_types.c.name)
+    return {row.id: row.name for row in connection.execute(query)}
+
+
 def keep_type(connection: sa.Connection, type_id: str) -> bool:
     """Whether the type exists; if so, it cannot be deleted before this transaction ends."""
     query = sa.select(volume_types.c.id).where(volume_types.c.id == type_id)

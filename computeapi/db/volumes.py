@@ -197,6 +197,26 @@ def reset_limits(connection: sa.Connection, project_id: str) -> None:
     connection.execute(sa.delete(volume_quotas).where(volume_quotas.c.project_id == project_id))
 
 
+def usage_of_types(connection: sa.Connection, project_id: str) -> dict[str, dict[str, int]]:
+    """By volume type, how many volumes, snapshots and gigabytes the project has."""
+    used: dict[str, dict[str, int]] = {}
+    sources = {'volumes': volumes, 'snapshots': volume_snapshots}
+    for name, table in sources.items():
+        source = table if table is volumes else table.join(volumes, volumes.c.id == table.c.volume_id)
+        columns = (volumes.c.volume_type_id, sa.func.count(), sa.func.coalesce(sa.func.sum(table.c.size), 0))
+        query = sa.select(*columns).select_from(source).where(table.c.project_id == project_id)
+        for type_id, number, size in connection.execute(query.group_by(volumes.c.volume_type_id)):
+            of_type = used.setdefault(type_id, dict.fromkeys((*sources, 'gigabytes'), 0))
+            of_type[name] = number
+            of_type['gigabytes'] += int(size)
+    return used
+
+
+def forget_limits_of_type(connection: sa.Connection, type_id: str) -> None:
+    for table in (volume_quotas, volume_quota_classes):
+        connection.execute(sa.delete(table).where(table.c.name.endswith(f'\\_{type_id}', escape='\\')))
+
+
 def lock_project(connection: sa.Connection, project_id: str) -> None:
     """Serialize transactions that use the project's quota."""
     lock_row(connection, volume_projects, {'id': project_id})

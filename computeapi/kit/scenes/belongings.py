@@ -1,8 +1,11 @@
 """Flavors, key pairs, server groups and quotas."""
 
 from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from computeapi.backends.volume.local.quotas import OF_TYPES
 from computeapi.compute import keys
 from computeapi.db.quotas import EVERYBODY
 from computeapi.errors import Invalid
@@ -39,10 +42,10 @@ def load(scene: Scene) -> None:
     for place, entry in scene.entries('server_groups'):
         row = scene.make('server_groups', entry, place)
         row['user_id'] = row['user_id'] or scene.user(entry, place)
-    _load_quotas(scene)
 
 
-def _load_quotas(scene: Scene) -> None:
+def load_quotas(scene: Scene) -> None:
+    """To be called once volume types are there, which quotas may name."""
     for place, entry in scene.entries('quotas'):
         project_id = scene.project(entry, place)
         user_id = scene.resolve('users', entry['user'], (*place, 'user')) if entry.get('user') else EVERYBODY
@@ -51,6 +54,8 @@ def _load_quotas(scene: Scene) -> None:
             scene.add('quotas', **row, hard_limit=limit)
         for service, (table, resource_column, limit_column) in OF_SERVICES.items():
             for resource, limit in entry.get(service, {}).items():
+                if service == 'volume':
+                    resource = _of_type(resource, partial(scene.resolve, 'volume_types', place=(*place, service)))
                 scene.add(table, **{'project_id': project_id, resource_column: resource, limit_column: limit})
 
 
@@ -70,13 +75,22 @@ def _export_quotas(export: Export) -> None:
         found[row['project_id'], row['user_id']]['compute'][row['resource']] = row['hard_limit']
     for service, (table, resource_column, limit_column) in OF_SERVICES.items():
         for row in export.rows(table):
-            found[row['project_id'], EVERYBODY][service][row[resource_column]] = row[limit_column]
+            resource = row[resource_column]
+            if service == 'volume':
+                resource = _of_type(resource, partial(export.called, 'volume_types'))
+            found[row['project_id'], EVERYBODY][service][resource] = row[limit_column]
     entries = [
         _owner(export, project_id, user_id) | {service: dict(each) for service, each in limits.items()}
         for (project_id, user_id), limits in found.items()
     ]
     if entries:
         export.document['quotas'] = entries
+
+
+def _of_type(resource: str, rename: Callable[[str], str]) -> str:
+    """The name of a volume quota; if it is that of a volume type, with the type renamed."""
+    kind, _, volume_type = resource.partition('_')
+    return f'{kind}_{rename(volume_type)}' if volume_type and kind in OF_TYPES else resource
 
 
 def _owner(export: Export, project_id: str, user_id: str) -> dict[str, Any]:

@@ -60,6 +60,7 @@ def fill(service: Service, scene: Scene) -> None:
     images.load(scene, _image_files(service))
     book = networks.load(scene)
     volumes.load(scene)
+    belongings.load_quotas(scene)
     servers = LoadedServers(scene, book, hosts.zones_of(scene), service.conf.default_availability_zone, KINDS)
     servers.load()
     networks.load_floating_ips(scene, book, servers.ports_of)

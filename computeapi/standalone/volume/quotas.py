@@ -3,10 +3,10 @@
 from typing import Any
 
 from computeapi import errors
-from computeapi.backends.volume.local.quotas import DEFAULT_CLASS, DEFAULTS
+from computeapi.backends.volume.local.quotas import DEFAULT_CLASS
 from computeapi.standalone.access import ADMIN, CALLER
 from computeapi.standalone.query import MAX_INTEGER, truth
-from computeapi.standalone.schema import wrapped
+from computeapi.standalone.schema import having
 from computeapi.standalone.volume.service import CinderController
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
@@ -14,13 +14,13 @@ from computeapi.web.request import Request
 NO_LIMITS = ('id', 'tenant_id')
 """Members that python-cinderclient sends along with the limits."""
 LIMIT = {'type': 'integer', 'minimum': -1, 'maximum': MAX_INTEGER}
-SET = wrapped('quota_set', dict.fromkeys(DEFAULTS, LIMIT) | dict.fromkeys(NO_LIMITS, {}))
+SET = having({'quota_set': having(dict.fromkeys(NO_LIMITS, {}), additionalProperties=LIMIT)}, 'quota_set')
 
 MAX_PROJECT_ID = 64
 MAX_CLASS_NAME = 255
 
 
-SET_CLASS = wrapped('quota_class_set', dict.fromkeys(DEFAULTS, LIMIT))
+SET_CLASS = having({'quota_class_set': having({}, additionalProperties=LIMIT)}, 'quota_class_set')
 
 
 class CinderQuotas(CinderController):

@@ -8,7 +8,14 @@ from computeapi.context import Context
 from computeapi.standalone.volume import cinder
 from tests.standalone.callers import CALLERS, answer_of, authenticating
 
-FAULTS = {400: 'badRequest', 401: 'unauthorized', 403: 'forbidden', 404: 'itemNotFound', 409: 'conflictingRequest'}
+FAULTS = {
+    400: 'badRequest',
+    401: 'unauthorized',
+    403: 'forbidden',
+    404: 'itemNotFound',
+    409: 'conflictingRequest',
+    413: 'overLimit',
+}
 
 authenticate = authenticating(nova=Context(user_id='nova', project_id='apples', roles=frozenset({'service'})))
 

@@ -303,6 +303,73 @@ def test_a_volume_that_cannot_be_made_says_why(ask, create, status):
     assert ask('GET /v3/messages').json == {'messages': []}
 
 
+@pytest.fixture
+def limited(ask):
+    """limited(volumes_fast=1) -> the quotas of alice's project with these limits."""
+
+    def limited(expect=200, **limits):
+        answer = ask('PUT /v3/os-quota-sets/apples', {'quota_set': limits}, by='admin', expect=expect)
+        return answer.json['quota_set'] if expect == 200 else answer.message
+
+    return limited
+
+
+@pytest.fixture
+def fast(ask):
+    facts = {'name': 'fast', 'is_public': True}
+    return ask('POST /v3/types', {'volume_type': facts}, by='admin', expect=200).json['volume_type']
+
+
+def test_quotas_of_volume_types(ask, create, fast, limited):
+    assert shown(ask, 'os-quota-sets/apples', 'quota_set')['volumes_fast'] == -1
+    assert limited(volumes_fast=2, gigabytes_fast=3, snapshots_fast=0)['gigabytes_fast'] == 3
+    volume = create(size=1, volume_type='fast')
+    create(size=1)
+    snapshot = {'snapshot': {'volume_id': volume['id']}}
+    assert "quota 'snapshots_fast'" in ask('POST /v3/snapshots', snapshot, expect=413).message
+    large = {'volume': {'size': 3, 'volume_type': 'fast'}}
+    message = ask('POST /v3/volumes', large, expect=413).message
+    assert 'exceeds allowed gigabytes_fast quota. Requested 3G, quota is 3G and 1G has been consumed.' in message
+    ask(f'POST /v3/volumes/{volume["id"]}/action', {'os-extend': {'new_size': 4}}, expect=413)
+    create(size=1, volume_type='fast')
+    more = {'volume': {'size': 1, 'volume_type': 'fast'}}
+    assert "Maximum number of volumes allowed (2) exceeded for quota 'volumes_fast'." in (
+        ask('POST /v3/volumes', more, expect=413).message
+    )
+    usage = shown(ask, 'os-quota-sets/apples?usage=true', 'quota_set')
+    assert usage['volumes_fast'] == {'limit': 2, 'in_use': 2, 'reserved': 0}
+    assert usage['gigabytes___DEFAULT__'] == {'limit': -1, 'in_use': 1, 'reserved': 0}
+
+
+def test_volumes_change_to_a_type_within_its_quotas(ask, create, fast, limited):
+    limited(volumes_fast=1)
+    one, two = create(size=1), create(size=1)
+    ask(f'POST /v3/volumes/{one["id"]}/action', {'os-retype': {'new_type': 'fast'}}, expect=202)
+    refused = ask(f'POST /v3/volumes/{two["id"]}/action', {'os-retype': {'new_type': 'fast'}}, expect=413)
+    assert "quota 'volumes_fast'" in refused.message
+    again = ask(f'POST /v3/volumes/{one["id"]}/action', {'os-retype': {'new_type': fast['id']}}, expect=400)
+    assert 'already has the type fast' in again.message
+
+
+def test_quotas_follow_their_volume_type(ask, fast, limited):
+    limited(volumes_fast=1)
+    path = f'/v3/types/{fast["id"]}'
+    ask(f'PUT {path}', {'volume_type': {'name': 'faster'}}, by='admin', expect=200)
+    quotas = shown(ask, 'os-quota-sets/apples', 'quota_set')
+    assert quotas['volumes_faster'] == 1
+    assert 'volumes_fast' not in quotas
+    assert 'volumes_fast' in limited(volumes_fast=1, expect=400)
+    ask(f'DELETE {path}', by='admin', expect=202)
+    assert 'volumes_faster' not in shown(ask, 'os-quota-sets/apples', 'quota_set')
+
+
+def test_limits_of_types_in_the_default_class(ask, create, fast):
+    path = '/v3/os-quota-class-sets/default'
+    set_ = ask(f'PUT {path}', {'quota_class_set': {'volumes_fast': 0}}, by='admin', expect=200)
+    assert set_.json['quota_class_set']['volumes_fast'] == 0
+    ask('POST /v3/volumes', {'volume': {'size': 1, 'volume_type': 'fast'}}, expect=413)
+
+
 def test_classes_of_quotas(ask, create):
     path = '/v3/os-quota-class-sets/default'
     ask(f'GET {path}', expect=403)

@@ -136,8 +136,8 @@ class VolumeMaking(VolumeStore):
 
     def _insert(self, connection: sa.Connection, volume: Volume) -> None:
         check_metadata(vars(volume))
-        size = volume.size
-        self.quotas.take(connection, volume.project_id, volumes=1, gigabytes=size, per_volume_gigabytes=size)
+        size, owner = volume.size, (volume.project_id, volume.volume_type_id)
+        self.quotas.take(connection, *owner, volumes=1, gigabytes=size, per_volume_gigabytes=size)
         VOLUMES.insert(connection, vars(volume))
 
     def _facts(self, source: Origin, kind: VolumeType, contents: Contents | None) -> dict[str, Any]:

@@ -59,7 +59,8 @@ class VolumeSnapshots(KeptWithSize[Snapshot]):
                 updated_at=now,
             )
             check_metadata(vars(snapshot))
-            self.quotas.take(connection, volume.project_id, snapshots=1, gigabytes=volume.size)
+            owner = (volume.project_id, volume.volume_type_id)
+            self.quotas.take(connection, *owner, snapshots=1, gigabytes=volume.size)
             SNAPSHOTS.insert(connection, vars(snapshot))
             filling = self.filler.begin(snapshot.id, contents, snapshot.size, snapshot.status)
         self.filler.fill(context, filling, contents, snapshot.size, SNAPSHOTS)

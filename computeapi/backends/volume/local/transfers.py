@@ -89,7 +89,8 @@ class VolumeTransfers(Kept[Transfer]):
         own = (volumes.snapshots_of(volume.id), *SNAPSHOTS.matches({'project_id': volume.project_id}))
         snapshots = [] if transfer.no_snapshots else SNAPSHOTS.select(connection, *own)
         size = volume.size + sum(snapshot['size'] for snapshot in snapshots)
-        self.quotas.take(connection, project_id, volumes=1, snapshots=len(snapshots), gigabytes=size)
+        more = {'volumes': 1, 'snapshots': len(snapshots), 'gigabytes': size}
+        self.quotas.take(connection, project_id, volume.volume_type_id, **more)
         owner = {'project_id': project_id, 'user_id': context.user_id, 'updated_at': self.clock()}
         for snapshot in snapshots:
             SNAPSHOTS.update(connection, snapshot['id'], owner)

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from computeapi import chance, errors
 from computeapi.backends.volume import VolumeType
 from computeapi.context import Context
-from computeapi.db import volume_types
+from computeapi.db import volume_types, volumes
 from computeapi.db.engine import Store, conflicts
 from computeapi.db.listing import bounded
 from computeapi.db.volume_types import TYPES
@@ -102,6 +102,7 @@ class VolumeTypes:
             if volume_types.type_is_used(connection, kind.id):
                 raise errors.Invalid('Target volume type is still in use.')
             TYPES.delete(connection, TYPES.among([kind.id]))
+            volumes.forget_limits_of_type(connection, kind.id)
 
     def encrypt(self, type_id: str, facts: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
         """Set the encryption of the type's volumes, or remove it; raises Invalid while there are volumes of the type.

@@ -44,7 +44,8 @@ class VolumeLife(VolumeMaking):
                     'Invalid input received: New size for extend must be greater than current size. '
                     f'(current: {volume.size}, extended: {size}).'
                 )
-            self.quotas.take(connection, volume.project_id, gigabytes=size - volume.size, per_volume_gigabytes=size)
+            owner = (volume.project_id, volume.volume_type_id)
+            self.quotas.take(connection, *owner, gigabytes=size - volume.size, per_volume_gigabytes=size)
             grown = self._write(connection, volume, {'size': size})
             self.filler.grow(volume_id, size)
         if grown.status == 'in-use':
@@ -53,7 +54,7 @@ class VolumeLife(VolumeMaking):
         return grown
 
     def retype(self, context: Context, volume_id: str, volume_type: str) -> Volume:
-        """Raises Invalid if multiattach would change for a volume in use."""
+        """Raises Invalid if it is the volume's type already, or if multiattach would change for a volume in use."""
         wanted = self.types.get(context, volume_type)
         with self._locked(context, volume_id) as (connection, volume):
             kind = keep_type(connection, wanted.id)
@@ -61,8 +62,11 @@ class VolumeLife(VolumeMaking):
                 raise errors.Invalid(
                     f'Invalid volume: Volume {volume_id} cannot be retyped while it is {volume.status}.'
                 )
+            if kind.id == volume.volume_type_id:
+                raise errors.Invalid(f'Invalid volume: Volume {volume_id} already has the type {kind.name}.')
             if volume.status == 'in-use' and kind.multiattach != volume.multiattach:
                 raise errors.Invalid('Invalid volume: multiattach cannot change while the volume is in use.')
+            self.quotas.take_of_type(connection, volume.project_id, kind.id, volumes=1, gigabytes=volume.size)
             facts = {'volume_type_id': kind.id, 'volume_type': kind.name, 'multiattach': kind.multiattach}
             return self._write(connection, volume, facts)
 
