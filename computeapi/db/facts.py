@@ -76,14 +76,16 @@ class FactTable:
         return [mine, *self.matches(filters or {})]
 
     def matches(self, filters: Mapping[str, Any]) -> list[Clause]:
-        """One clause per filter: for a column, one value or several; for pairs, a mapping."""
+        """One clause per filter: for a column, one value or several; for pairs, a mapping; for a time, one bound, or a
+        list of bounds that it must keep to."""
         return [self._match(name, value) for name, value in filters.items()]
 
     def _match(self, name: str, value: Any) -> Clause:
         if name in self.pairs:
             return sa.and_(*(pairs.has(self.pairs[name], self.table.c.id, key, text) for key, text in value.items()))
         if name in ('created_at', 'updated_at'):
-            return listing.compared(self.table.c[name], value)
+            bounds = value if isinstance(value, list) else [value]
+            return sa.and_(*(listing.compared(self.table.c[name], bound) for bound in bounds))
         return listing.equals(self.columns[name], value)
 
     def select(self, connection: sa.Connection, *where: Clause) -> list[Facts]:

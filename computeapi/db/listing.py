@@ -172,5 +172,7 @@ def identified(table: sa.Table, identifier: str) -> Clause:
 
 
 def equals(column: sa.ColumnElement[Any], value: object) -> Clause:
-    """Matches the value, or any of several."""
+    """Matches the value, or any of several; None matches NULL."""
+    if value is None:
+        return column.is_(None)
     return column.in_(value if isinstance(value, list | tuple | set | frozenset) else (value,))

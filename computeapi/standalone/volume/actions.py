@@ -9,6 +9,7 @@ from computeapi.backends.volume.local.base import BACKEND
 from computeapi.booleans import spoken
 from computeapi.standalone.access import ADMIN
 from computeapi.standalone.fields import time
+from computeapi.standalone.image.documents import CONTAINER_FORMATS
 from computeapi.standalone.pairs import Pairs, without
 from computeapi.standalone.volume.attachments import check_release
 from computeapi.standalone.volume.documents import BOOLEAN, NAME, NOTHING, PAIRS, SIZE, TEXT, UUID
@@ -49,7 +50,7 @@ UPLOAD = {
     'protected': BOOLEAN,
     'visibility': {'enum': ['public', 'private', 'shared', 'community']},
     'disk_format': TEXT,
-    'container_format': TEXT,
+    'container_format': {'enum': list(CONTAINER_FORMATS)},
 }
 CONNECTION = {'connector': {'type': 'object', 'maxProperties': 64}}
 Body = dict[str, Any]
@@ -65,6 +66,8 @@ class CinderVolumeActions(CinderController):
 
     @argued('os-reset_status', RESET, policy=ADMIN)
     def reset_status(self, req: Request, id: str, body: Body) -> None:
+        if not any(body.get(name) for name in RESET):
+            raise errors.Invalid("Must specify 'status', 'attach_status' or 'migration_status' for update.")
         detached, moving = body.get('attach_status') == 'detached', body.get('migration_status')
         self.volumes.reset_status(req.context, id, body.get('status'), detached=detached, migration_status=moving)
 

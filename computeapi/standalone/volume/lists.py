@@ -1,6 +1,7 @@
 """Lists of the volume service: filters, pages and counts."""
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 import orjson
@@ -11,12 +12,23 @@ from computeapi.db.listing import MAX_PAGE
 from computeapi.standalone.access import CALLER
 from computeapi.standalone.query import comparison, number, sort, truth
 from computeapi.standalone.volume.service import CinderController, added
+from computeapi.versions import resolve
 from computeapi.web.contract import View
 from computeapi.web.controller import operation
 from computeapi.web.paging import next_link
 from computeapi.web.request import Request
 
 MAX_MAPPING = 4096
+MAX_SHOWN = 300
+
+CONSUMES_QUOTA = 'consumes_quota'
+"""A filter that everything here passes: there are no temporary volumes or snapshots."""
+
+CONTROLS = frozenset({'limit', 'marker', 'offset', 'sort', 'sort_key', 'sort_dir', 'all_tenants', 'with_count'})
+"""Parameters that are no filters."""
+
+STRICT = {'strict': added('3.31', True)}
+"""Whether unknown filters are refused; before, they are ignored."""
 
 Parser = Callable[[str, str], Any]
 Parsers = Mapping[str, Parser]
@@ -40,18 +52,30 @@ def mapping(name: str, value: str) -> dict[str, str]:
     return found
 
 
+def several_comparisons(name: str, value: str) -> list[tuple[str, datetime]]:
+    """Parses `gte:2030-01-01T00:00:00Z,lt:2031-01-01T00:00:00Z`."""
+    return [comparison(name, part) for part in value.split(',')]
+
+
+def unless_none(name: str, value: str) -> str | None:
+    return None if value.lower() == 'none' else value
+
+
 COMMON: Parsers = {
     **dict.fromkeys(('id', 'name', 'status', 'user_id', 'project_id'), text),
-    **dict.fromkeys(('created_at', 'updated_at'), comparison),
+    **dict.fromkeys(('created_at', 'updated_at'), several_comparisons),
     'metadata': mapping,
 }
 VOLUME_FILTERS: Parsers = {
     **COMMON,
-    **dict.fromkeys(('availability_zone', 'volume_type', 'snapshot_id', 'group_id'), text),
-    **dict.fromkeys(('bootable', 'multiattach'), truth),
+    **dict.fromkeys(('availability_zone', 'volume_type', 'volume_type_id', 'snapshot_id', 'group_id'), text),
+    **dict.fromkeys(('description', 'display_name'), text),
+    **dict.fromkeys(('bootable', 'multiattach', 'encrypted', CONSUMES_QUOTA), truth),
+    'size': number,
+    'migration_status': unless_none,
     'glance_metadata': mapping,
 }
-SNAPSHOT_FILTERS: Parsers = {**COMMON, 'volume_id': text}
+SNAPSHOT_FILTERS: Parsers = {**COMMON, 'volume_id': text, CONSUMES_QUOTA: truth}
 BACKUP_FILTERS: Parsers = {**COMMON, 'volume_id': text, 'snapshot_id': text}
 TRANSFER_FILTERS: Parsers = dict.fromkeys(('id', 'name', 'volume_id'), text)
 GROUP_FILTERS: Parsers = dict.fromkeys(('id', 'name', 'status', 'group_type', 'project_id'), text)
@@ -60,7 +84,7 @@ MESSAGE_FILTERS: Parsers = dict.fromkeys(
 )
 ATTACHMENT_FILTERS: Parsers = dict.fromkeys(('status', 'project_id', 'volume_id', 'instance_id'), text)
 
-RENAMED = {'glance_metadata': 'image_metadata', 'instance_id': 'server_id'}
+RENAMED = {'glance_metadata': 'image_metadata', 'instance_id': 'server_id', 'display_name': 'name'}
 """Filters that have another name in the backend."""
 
 COUNT = {'with_count': added('3.45', True)}
@@ -105,10 +129,16 @@ class CinderCollection(CinderController):
         return document
 
     def asked(self, req: Request) -> dict[str, Any]:
-        """The filters in the backend's terms, and whether to include all projects; unknown parameters are ignored."""
+        """The filters in the backend's terms, and whether to include all projects; raises Invalid for unknown ones."""
+        unknown = sorted(req.query.keys() - self.filters.keys() - CONTROLS)
+        if unknown and resolve(STRICT, req.version):
+            raise errors.Invalid(f'Invalid filters {",".join(unknown)[:MAX_SHOWN]} are found in query options.')
         known = [(name, values[-1]) for name, values in req.query.items() if name in self.filters]
+        filters = {RENAMED.get(name, name): self.filters[name](name, value) for name, value in known}
+        if not filters.pop(CONSUMES_QUOTA, True):
+            filters['id'] = []
         return {
-            'filters': {RENAMED.get(name, name): self.filters[name](name, value) for name, value in known},
+            'filters': filters,
             'all_projects': truth('all_tenants', req.parameter('all_tenants') or '0'),
         }
 

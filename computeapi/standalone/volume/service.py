@@ -33,6 +33,7 @@ CINDER = History(
         '3.23': 'Administrators can delete a volume whatever its status.',
         '3.25': 'Groups show their volumes.',
         '3.27': 'Attachments are a resource of their own.',
+        '3.31': 'Lists refuse filters that they do not have.',
         '3.33': 'Lists say what they can be filtered by.',
         '3.36': 'The summary of volumes has their metadata.',
         '3.38': 'Groups show how they are replicated.',

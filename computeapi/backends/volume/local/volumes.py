@@ -123,13 +123,15 @@ class VolumeLife(VolumeMaking):
         migration_status: str | None = None,
     ) -> Volume:
         """Set the status regardless of the current one. detached: delete the attachments.  migration_status: `none`
-        clears the current one."""
+        clears the current one.  Raises Invalid for `in-use` without attachments."""
         gone: builtins.list[str] = []
         with self._locked(context, volume_id) as (connection, volume):
             if detached:
                 held = volumes.attachments_of(volume_id)
                 gone += [each['id'] for each in ATTACHMENTS.select(connection, held)]
                 ATTACHMENTS.delete(connection, held)
+            if status == 'in-use' and not volumes.attachment_statuses(connection, volume_id):
+                raise errors.Invalid('Cannot reset-state to in-use because volume does not have any attachments.')
             moving = migration_status or volume.migration_status
             facts = {'status': status or volume.status, 'migration_status': None if moving == 'none' else moving}
             self._write(connection, volume, facts)
