@@ -17,10 +17,9 @@ def _visible_networks(context: Context) -> Clause:
 
 
 def _visible_subnets(context: Context) -> Clause:
-    """Subnets of an external network are visible to its owner only, unless the network is also shared."""
-    reachable = sa.or_(own_rows(networks, context), networks.c.shared, shared(networks, context))
-    usable = sa.select(networks.c.id).where(reachable)
-    return sa.or_(own_rows(subnets, context), subnets.c.network_id.in_(usable))
+    """One's own, and those of visible networks."""
+    seen = sa.select(networks.c.id).where(_visible_networks(context))
+    return sa.or_(own_rows(subnets, context), subnets.c.network_id.in_(seen))
 
 
 WIRES = Among(sa.select(networks.c.id, networks.c.name, networks.c.mtu), networks.c.id)
@@ -66,12 +65,27 @@ NETWORKS = Collection(
     },
 )
 
-SUBNETS = Collection(subnets, errors.SubnetNotFound, hidden=['last_address', 'interface'], visible=_visible_subnets)
+SUBNETS = Collection(
+    subnets,
+    errors.SubnetNotFound,
+    hidden=['last_address', 'interface'],
+    attributes={
+        'router:external': sa.select(networks.c.external).where(networks.c.id == subnets.c.network_id).scalar_subquery()
+    },
+    visible=_visible_subnets,
+)
 
 
 def named_networks(work: Work, ids: Iterable[str]) -> list[Document]:
     """Those of these networks that the caller can see, without the data of their subnets."""
     return NETWORKS.find(work, id=list(ids), complete=False)
+
+
+def is_usable(work: Work, network_id: str) -> bool:
+    """Whether the network is shared with the caller's project, or its own."""
+    mine = networks.c.project_id == caller(work.context)
+    reachable = sa.or_(mine, networks.c.shared, shared(networks, work.context))
+    return bool(NETWORKS.find(work, reachable, networks.c.id == network_id, complete=False))
 
 
 def usable_networks(work: Work) -> list[Document]:

@@ -1,6 +1,6 @@
 """Security groups and their rules."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -18,7 +18,6 @@ MEANING = (
     'security_group_id',
     'direction',
     'ethertype',
-    'protocol',
     'port_range_min',
     'port_range_max',
     'normalized_cidr',
@@ -82,10 +81,12 @@ def is_used(work: Work, group_id: str) -> bool:
     return bool(work.connection.scalar(sa.select(used)))
 
 
-def same_rule(work: Work, facts: Mapping[str, Any]) -> str | None:
-    """The ID of an equivalent rule, if there is one."""
-    same = (security_group_rules.c[name].is_not_distinct_from(facts.get(name)) for name in MEANING)
-    return work.connection.scalar(sa.select(security_group_rules.c.id).where(*same))
+def same_rule(work: Work, facts: Mapping[str, Any], protocols: Sequence[str]) -> str | None:
+    """The ID of an equivalent rule, if there is one. protocols: how the protocol can be written; none: any protocol."""
+    rules = security_group_rules.c
+    same = [rules[name].is_not_distinct_from(facts.get(name)) for name in MEANING]
+    same.append(rules.protocol.in_(protocols) if protocols else rules.protocol.is_(None))
+    return work.connection.scalar(sa.select(rules.id).where(*same).limit(1))
 
 
 def delete_group(work: Work, group_id: str) -> None:

@@ -27,7 +27,16 @@ NUMBERS = {
 }
 """By the names that rules may use."""
 
+IPV6_ICMP = 'ipv6-icmp'
 ICMP, ICMPV6 = NUMBERS['icmp'], NUMBERS['icmpv6']
 WITH_PORTS = frozenset(NUMBERS[name] for name in ('tcp', 'udp', 'dccp', 'sctp', 'udplite'))
 OF_IPV6 = frozenset(number for name, number in NUMBERS.items() if 'v6' in name)
 """Protocols that do not occur in IPv4 packets."""
+
+
+def spellings(protocol: str | None) -> list[str]:
+    """The names and the number by which rules can name the protocol, which is a name or a number."""
+    if protocol is None:
+        return []
+    number = NUMBERS.get(protocol, protocol)
+    return [str(number), *(name for name in NUMBERS if str(NUMBERS[name]) == str(number))]

@@ -99,13 +99,16 @@ class NeutronResource:
         self.create = Schema(wrapped(name, {**COMMON, **NEW, **both, **create}, *required))
         self.update = Schema(wrapped(name, {**COMMON, **both, **update}))
         self.privileged, self.hidden = frozenset(privileged), frozenset(hidden)
+        self.lists = frozenset(name for name, schema in both.items() if schema.get('type') == ['array', 'null'])
         self.types = {name: schema.get('type', ()) for name, schema in {**both, **create}.items()}
 
     def facts(self, context: Context, schema: Schema, document: dict[str, Any]) -> dict[str, Any]:
         """The attributes in a body, in the backend's terms."""
         document = converted(self.name, self.types, document)
         schema.check(document)
-        facts: dict[str, Any] = document[self.name]
+        facts = {
+            name: [] if value is None and name in self.lists else value for name, value in document[self.name].items()
+        }
         # Anyone may set a privileged attribute of a new resource to false, its default.
         usual = {name for name in facts if facts[name] is False} if schema is self.create else set()
         forbidden = sorted(self.privileged & facts.keys() - usual)
@@ -184,14 +187,14 @@ RESOURCES = (
         both={
             'name': NAME,
             'gateway_ip': optional(ADDRESS),
-            'allocation_pools': several(POOL),
-            'dns_nameservers': several(ADDRESS),
-            'host_routes': several(ROUTE),
+            'dns_nameservers': optional(several(ADDRESS)),
+            'host_routes': optional(several(ROUTE)),
             'enable_dhcp': BOOLEAN,
         },
         create={
             'network_id': UUID,
             'cidr': ADDRESS,
+            'allocation_pools': optional(several(POOL)),
             'subnetpool_id': optional(UUID),
             'use_default_subnetpool': BOOLEAN,
             'prefixlen': number(0, 128),
@@ -199,6 +202,7 @@ RESOURCES = (
             'ipv6_ra_mode': IPV6_MODE,
             'ipv6_address_mode': IPV6_MODE,
         },
+        update={'allocation_pools': several(POOL)},
     ),
     NeutronResource(
         'port',
@@ -209,11 +213,11 @@ RESOURCES = (
             'port_security_enabled': BOOLEAN,
             'device_id': NAME,
             'device_owner': NAME,
-            'mac_address': ADDRESS,
+            'mac_address': optional(ADDRESS),
             'fixed_ips': several(FIXED_IP),
-            'security_groups': several(UUID),
-            'allowed_address_pairs': several(PAIR),
-            'extra_dhcp_opts': several(DHCP_OPTION),
+            'security_groups': optional(several(UUID)),
+            'allowed_address_pairs': optional(several(PAIR)),
+            'extra_dhcp_opts': optional(several(DHCP_OPTION)),
             'dns_name': NAME,
             'binding:vnic_type': VNIC_TYPE,
             'binding:host_id': NAME,

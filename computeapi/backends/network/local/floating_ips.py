@@ -27,6 +27,7 @@ def create(work: Work, facts: Document) -> str:
         'floating_network_id': facts['floating_network_id'],
         'floating_ip_address': address,
     }
+    _check_port_given(facts)
     FLOATING_IPS.insert(work, floating_ip)
     if facts.get('port_id'):
         _associate(work, floating_ip, facts['port_id'], facts.get('fixed_ip_address'))
@@ -41,13 +42,19 @@ def hold_port(work: Work, floating_ip_id: str, facts: Document) -> None:
 
 
 def update(work: Work, floating_ip_id: str, facts: Document) -> None:
+    _check_port_given(facts)
     floating_ip = FLOATING_IPS.get(work, floating_ip_id)
     port_id = facts.get('port_id', floating_ip['port_id'])
-    if port_id and {'port_id', 'fixed_ip_address'} & facts.keys():
+    if port_id and 'port_id' in facts:
         _associate(work, floating_ip, port_id, facts.get('fixed_ip_address'))
     FLOATING_IPS.owned(work, floating_ip_id)
     changed = {name: value for name, value in facts.items() if name == 'description'}
     FLOATING_IPS.update(work, floating_ip_id, changed | ({} if port_id else NOWHERE))
+
+
+def _check_port_given(facts: Document) -> None:
+    if facts.get('fixed_ip_address') and not facts.get('port_id'):
+        raise errors.Invalid('Bad floatingip request: fixed_ip_address cannot be specified without a port_id.')
 
 
 def delete(work: Work, floating_ip_id: str) -> None:

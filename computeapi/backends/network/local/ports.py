@@ -8,7 +8,7 @@ from computeapi import errors
 from computeapi.backends.network.local import addresses, qos, security_groups
 from computeapi.db import network_projects, ports, routers
 from computeapi.db.network_collection import Document, Work
-from computeapi.db.networks import NETWORKS, SUBNETS, is_owner
+from computeapi.db.networks import NETWORKS, SUBNETS, is_owner, is_usable
 from computeapi.db.ports import FLOATING_IP, PORTS, ROUTER_GATEWAY, ROUTER_INTERFACE
 from computeapi.db.routers import ROUTERS
 
@@ -25,6 +25,7 @@ FORGERIES = ('mac_address', 'port_security_enabled', 'allowed_address_pairs')
 def create(work: Work, facts: Document) -> str:
     project_id = network_projects.owner(work, facts)
     _check_device_owner(work, facts)
+    _check_network(work, facts['network_id'])
     _check_rights(work, facts['network_id'], {}, facts)
     network_projects.reserve(work, project_id, 'port')
     return add(work, {**facts, 'project_id': project_id})
@@ -40,6 +41,7 @@ def add(work: Work, facts: Document) -> str:
         'mac_address': _mac_address(work, facts),
     }
     port['allowed_address_pairs'] = _address_pairs(port)
+    port['extra_dhcp_opts'] = _merged_options([], facts.get('extra_dhcp_opts', ()))
     qos.check_policy(work, port)
     groups = _groups(work, port)
     port_id = PORTS.insert(work, port)
@@ -69,8 +71,10 @@ def update(work: Work, port_id: str, facts: Document) -> None:
     changed = dict(facts)
     if facts.get('mac_address', port['mac_address']) != port['mac_address']:
         changed['mac_address'] = _new_mac_address(work, port, facts)
-    if 'allowed_address_pairs' in facts:
+    if {'allowed_address_pairs', 'port_security_enabled'} & facts.keys():
         changed['allowed_address_pairs'] = _address_pairs({**port, **changed})
+    if 'extra_dhcp_opts' in facts:
+        changed['extra_dhcp_opts'] = _merged_options(port['extra_dhcp_opts'], facts['extra_dhcp_opts'])
     if facts.get('fixed_ips') is not None:
         set_fixed_ips(work, port, facts['fixed_ips'])
     if {'security_groups', 'port_security_enabled'} & facts.keys():
@@ -126,10 +130,19 @@ def _check_device_owner(work: Work, facts: Document) -> None:
         raise errors.Forbidden('rule:create_port:device_owner is disallowed by policy')
 
 
+def _check_network(work: Work, network_id: str) -> None:
+    """Raises Forbidden for an external network that is not shared: it is for routers and floating IPs."""
+    network = NETWORKS.get(work, network_id)
+    if network['router:external'] and not is_owner(work, network_id) and not is_usable(work, network_id):
+        raise errors.Forbidden('rule:create_port is disallowed by policy')
+
+
 def _check_rights(work: Work, network_id: str, port: Document, facts: Document) -> None:
     """Raises Forbidden if a caller that does not own the network chooses attributes or addresses that the port does not
     have yet."""
     chosen = [name for name in FORGERIES if facts.get(name) not in (None, '', [], port.get(name))]
+    if port and 'mac_address' in chosen and not (work.context.is_admin or work.context.is_service):
+        raise errors.Forbidden('rule:update_port:mac_address is disallowed by policy')
     if not _holds(port, facts.get('fixed_ips') or ()):
         chosen.append('fixed_ips:ip_address')
     if chosen and not is_owner(work, network_id):
@@ -161,14 +174,30 @@ def _new_mac_address(work: Work, port: Document, facts: Document) -> str:
 
 
 def _address_pairs(port: Document) -> list[Document]:
-    """Further addresses that may be used behind the port; the MAC address defaults to the port's own."""
-    return [
+    """Further addresses that may be used behind the port; the MAC address defaults to the port's own. Raises Conflict
+    if the port is not secured: everything may be used behind it."""
+    pairs = [
         {
             'ip_address': _address_or_cidr(pair['ip_address']),
             'mac_address': addresses.parse_mac(pair.get('mac_address') or port['mac_address']),
         }
         for pair in port.get('allowed_address_pairs') or ()
     ]
+    if pairs and not port['port_security_enabled']:
+        raise errors.Conflict('Port Security must be enabled in order to have allowed address pairs on a port.')
+    for pair in pairs:
+        if pairs.count(pair) > 1:
+            raise addresses.invalid('allowed_address_pairs', pair['ip_address'], 'is given more than once')
+    return pairs
+
+
+def _merged_options(known: Iterable[Document], given: Iterable[Document]) -> list[Document]:
+    """DHCP options, by name and IP version, after a change: without those that are given as null."""
+    options = {(option['opt_name'], option.get('ip_version', 4)): option for option in known}
+    for option in given:
+        version = int(option.get('ip_version', 4))
+        options[option['opt_name'], version] = {**option, 'ip_version': version}
+    return [option for option in options.values() if option.get('opt_value') is not None]
 
 
 def _address_or_cidr(text: str) -> str:
@@ -215,10 +244,11 @@ def set_fixed_ips(work: Work, port: Document, wanted: Iterable[Mapping[str, Any]
 
 
 def check_overlap(work: Work, router_id: str, subnets: list[Document], besides: str | None = None) -> None:
-    """Raises Invalid if one of the subnets overlaps with a subnet of the router's interfaces, or of the interfaces
+    """Raises Invalid if one of the subnets overlaps with a subnet of the router's interfaces or gateway, of those
     besides that port."""
-    interfaces = [port for port in ports.ports_of_routers(work, [router_id], ROUTER_INTERFACE) if port['id'] != besides]
-    connected = {held['subnet_id'] for port in interfaces for held in port['fixed_ips']}
+    own = [*ports.ports_of_routers(work, [router_id], ROUTER_INTERFACE)]
+    own += ports.ports_of_routers(work, [router_id], ROUTER_GATEWAY)
+    connected = {held['subnet_id'] for port in own if port['id'] != besides for held in port['fixed_ips']}
     for other in SUBNETS.find(work.elevated(), id=connected):
         for subnet in subnets:
             if subnet['id'] == other['id']:

@@ -7,7 +7,7 @@ from computeapi.backends.network.local import ports
 from computeapi.backends.network.local.subnets import parse_routes
 from computeapi.db import network_projects, routers
 from computeapi.db.network_collection import Document, Work
-from computeapi.db.networks import NETWORKS, SUBNETS, is_owner
+from computeapi.db.networks import NETWORKS, SUBNETS, is_owner, subnets_of
 from computeapi.db.ports import PORTS, ROUTER_GATEWAY, ROUTER_INTERFACE, ports_of_routers, take_port
 from computeapi.db.routers import ROUTERS
 
@@ -171,6 +171,7 @@ def _add_gateway(work: Work, router_id: str, network_id: str, addresses: list[Do
         'device_owner': ROUTER_GATEWAY,
         'fixed_ips': addresses or None,
     }
+    ports.check_overlap(work, router_id, subnets_of(work, [network_id]))
     ports.add(work.elevated(), facts)
 
 

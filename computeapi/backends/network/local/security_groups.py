@@ -95,7 +95,7 @@ def create_rule(work: Work, facts: Document) -> str:
     if rule.get('remote_group_id') is not None:
         GROUPS.get(work, rule['remote_group_id'])
     network_projects.reserve(work, group['project_id'], 'security_group_rule')
-    same = security_groups.same_rule(work, rule)
+    same = security_groups.same_rule(work, rule, protocols.spellings(rule['protocol']))
     if same:
         raise errors.SecurityGroupRuleExists(id=same)
     return RULES.insert(work, rule)
@@ -117,6 +117,8 @@ def _checked_rule(facts: Document) -> Document:
     if ethertype is None:
         raise addresses.invalid('ethertype', facts['ethertype'], 'is neither IPv4 nor IPv6')
     protocol, number = _protocol(facts.get('protocol'))
+    if number in BOTH_ICMP and ethertype == VERSIONS[6]:
+        protocol, number = protocols.IPV6_ICMP, protocols.ICMPV6
     if number in protocols.OF_IPV6 and ethertype == VERSIONS[4]:
         raise errors.Invalid(f'Invalid ethertype {ethertype} for protocol {protocol}.')
     _check_ports(number, facts.get('port_range_min'), facts.get('port_range_max'))

@@ -72,7 +72,7 @@ def populate_project(work: Work, name: str) -> None:
 
 
 def _add_auto_network(work: Work, project_id: str) -> str:
-    # An administrator may create it for a project, and the project may not see the external network's subnets.
+    # An administrator may create it for a project.
     work = replace(work.elevated(), context=replace(work.context.elevated(), project_id=project_id))
     external_network(work)
     return _add_routed(work, {'name': AUTO}, AUTO_SUBNET, AUTO_ROUTER)

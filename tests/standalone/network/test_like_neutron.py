@@ -1,0 +1,117 @@
+"""What a Neutron refuses or completes, found by sending the same requests to one."""
+
+import pytest
+
+from tests.standalone.network.kinds import fault
+
+
+@pytest.fixture
+def outside(create):
+    """An external network with the subnet 10.8.0.0/16."""
+    network = create('networks', by='admin', **{'router:external': True})
+    return network, create('subnets', by='admin', network_id=network['id'], cidr='10.8.0.0/16')
+
+
+def test_the_gateway_of_a_router_does_not_overlap_with_its_interfaces(ask, create, outside):
+    network = create('networks')['id']
+    inside = create('subnets', network_id=network, cidr='10.8.1.0/24')
+    router = create('routers')
+    path, gateway = f'/routers/{router["id"]}', {'external_gateway_info': {'network_id': outside[0]['id']}}
+    ask(f'PUT {path}/add_router_interface', {'subnet_id': inside['id']}, expect=200)
+    message = fault(ask(f'PUT {path}', {'router': gateway}, expect=400))[1]
+    assert message.startswith('Cidr 10.8.0.0/16 of subnet')
+    assert ask(f'GET {path}').json['router']['external_gateway_info'] is None
+    ask(f'PUT {path}/remove_router_interface', {'subnet_id': inside['id']}, expect=200)
+    ask(f'PUT {path}', {'router': gateway}, expect=200)
+    ask(f'PUT {path}/add_router_interface', {'subnet_id': inside['id']}, expect=400)
+
+
+def test_ports_on_an_external_network_are_for_who_owns_it(ask, create, outside):
+    on = {'network_id': outside[0]['id']}
+    assert 'rule:create_port' in fault(ask('POST /ports', {'port': on}, expect=403))[1]
+    create('ports', by='admin', **on)
+    policy = {'object_type': 'network', 'object_id': outside[0]['id'], 'action': 'access_as_shared'}
+    ask('POST /rbac-policies', {'rbac_policy': {**policy, 'target_tenant': 'apples'}}, by='admin', expect=201)
+    create('ports', **on)
+    ask('POST /ports', {'port': on}, by='bob', expect=403)
+
+
+def test_subnets_of_external_networks_are_visible(ask, names, outside):
+    path = f'/subnets/{outside[1]["id"]}'
+    assert ask(f'GET {path}', by='bob', expect=200).json['subnet']['router:external'] is True
+    ask(f'PUT {path}', {'subnet': {'name': 'mine'}}, by='bob', expect=403)
+    listed = ask('GET /subnets?router:external=true', by='bob', expect=200).json['subnets']
+    assert outside[1]['id'] in [subnet['id'] for subnet in listed]
+
+
+@pytest.mark.parametrize('name', ['security_groups', 'allowed_address_pairs', 'extra_dhcp_opts'])
+def test_null_is_an_empty_list_of_a_port(ask, create, net, name):
+    port = create('ports', network_id=net[0]['id'], **{name: None})
+    assert port[name] == []
+    changed = ask(f'PUT /ports/{port["id"]}', {'port': {name: None}}, expect=200)
+    assert changed.json['port'][name] == []
+
+
+def test_null_is_the_default_of_a_subnet_and_a_mac_address(create):
+    network = create('networks')['id']
+    given = dict.fromkeys(('allocation_pools', 'dns_nameservers', 'host_routes'))
+    subnet = create('subnets', network_id=network, cidr='192.0.2.0/24', **given)
+    assert subnet['allocation_pools'] == [{'start': '192.0.2.2', 'end': '192.0.2.254'}]
+    assert subnet['dns_nameservers'] == subnet['host_routes'] == []
+    assert create('ports', network_id=network, mac_address=None)['mac_address']
+
+
+def test_dhcp_options_are_merged_by_name(ask, create, net):
+    port = create('ports', network_id=net[0]['id'], extra_dhcp_opts=[{'opt_name': 'mtu', 'opt_value': '1400'}])
+    mtu = {'opt_name': 'mtu', 'opt_value': '1400', 'ip_version': 4}
+    assert port['extra_dhcp_opts'] == [mtu]
+
+    def change(*options):
+        changed = ask(f'PUT /ports/{port["id"]}', {'port': {'extra_dhcp_opts': options}}, expect=200)
+        return changed.json['port']['extra_dhcp_opts']
+
+    boot = {'opt_name': 'boot', 'opt_value': 'x', 'ip_version': 6}
+    assert change(boot) == [mtu, boot]
+    assert change() == [mtu, boot]
+    assert change({'opt_name': 'mtu', 'opt_value': None}, {**boot, 'opt_value': 'y'}) == [{**boot, 'opt_value': 'y'}]
+
+
+def test_address_pairs_need_port_security(ask, create, net):
+    pairs = {'allowed_address_pairs': [{'ip_address': '10.0.0.1'}]}
+    bare = {'network_id': net[0]['id'], 'port_security_enabled': False}
+    ask('POST /ports', {'port': {**bare, **pairs}}, expect=409)
+    port = create('ports', network_id=net[0]['id'], security_groups=[], **pairs)
+    path = f'/ports/{port["id"]}'
+    ask(f'PUT {path}', {'port': {'port_security_enabled': False}}, expect=409)
+    ask(f'PUT {path}', {'port': {'port_security_enabled': False, 'allowed_address_pairs': []}}, expect=200)
+    ask(f'PUT {path}', {'port': pairs}, expect=409)
+    twice = {'network_id': net[0]['id'], 'allowed_address_pairs': pairs['allowed_address_pairs'] * 2}
+    ask('POST /ports', {'port': twice}, expect=400)
+
+
+def test_who_owns_a_port_cannot_change_its_mac_address(ask, create, net):
+    port = create('ports', network_id=net[0]['id'])
+    other = {'port': {'mac_address': 'fa:16:3e:00:00:09'}}
+    ask(f'PUT /ports/{port["id"]}', other, expect=403)
+    ask(f'PUT /ports/{port["id"]}', {'port': {'mac_address': port['mac_address'], 'name': 'same'}}, expect=200)
+    ask(f'PUT /ports/{port["id"]}', other, by='admin', expect=200)
+
+
+@pytest.mark.parametrize(
+    ('ethertype', 'one', 'other'),
+    [('IPv4', 'tcp', '6'), ('IPv4', 17, 'UDP'), ('IPv6', 'icmp', 'ipv6-icmp'), ('IPv6', 'icmpv6', '58')],
+)
+def test_a_protocol_by_name_and_by_number_is_one_rule(ask, create, ethertype, one, other):
+    group = create('security-groups', name='web')
+    rule = {'security_group_id': group['id'], 'direction': 'ingress', 'ethertype': ethertype}
+    create('security-group-rules', **rule, protocol=one)
+    again = ask('POST /security-group-rules', {'security_group_rule': {**rule, 'protocol': other}}, expect=409)
+    assert fault(again)[0] == 'SecurityGroupRuleExists'
+    create('security-group-rules', **rule, protocol='sctp')
+
+
+def test_a_fixed_address_goes_with_a_port(ask, create, public):
+    address = {'fixed_ip_address': '192.0.2.9'}
+    ask('POST /floatingips', {'floatingip': {'floating_network_id': public, **address}}, expect=400)
+    floating = create('floatingips', floating_network_id=public)
+    ask(f'PUT /floatingips/{floating["id"]}', {'floatingip': address}, expect=400)
