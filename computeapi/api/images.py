@@ -155,7 +155,7 @@ class ProxiedImages(ComputeController):
         return self.page(req, IMAGE)
 
     def page(self, req: Request, view: View) -> dict[str, Any]:
-        limit, marker, _ = pages.asked(req, self.cloud.max_limit)
+        limit, marker, *_ = pages.asked(req, self.cloud.max_limit)
         found = self.cloud.images.list(req.context, filters=filters_of(req.query), limit=limit, marker=marker or None)
         shown = view.render_all(req, (self.addressed(req, image) for image in found))
         return pages.answer(req, 'images', shown, limit)

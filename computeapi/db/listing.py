@@ -18,12 +18,13 @@ class Page(NamedTuple):
     """A page of a list, in the order that the client chose.
 
     limit: the maximum number of items (None: all).  marker: the ID of the last item of the previous page.  sort: (name,
-    descending).
+    descending).  backwards: the page before the marker instead, or the last page; only network lists have it.
     """
 
     limit: int | None = None
     marker: str | None = None
     sort: Sequence[tuple[str, bool]] = ()
+    backwards: bool = False
 
 
 WHOLE = Page()

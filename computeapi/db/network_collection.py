@@ -134,6 +134,8 @@ class Collection:
         else:
             statement, parameters = self._usual(work.context, values)
         documents = [dict(row) for row in work.connection.execute(statement, parameters).mappings()]
+        if page.backwards:
+            documents.reverse()
         if documents:
             self._add_tags(work.connection, documents)
             if complete and self.complete:
@@ -232,6 +234,8 @@ class Collection:
     def _paged(self, work: Work, statement: sa.Select[Any], page: Page) -> sa.Select[Any]:
         chosen = [(self._sort_column(name), descending) for name, descending in page.sort]
         order = [*chosen, (self.table.c.created_at, False), (self.table.c.id, False)]
+        if page.backwards:
+            order = [(column, not descending) for column, descending in order]
         if page.marker is not None:
             mine = (self.table.c.id == page.marker, self.visible(work.context))
             after = listing.after(work.connection, order, *mine)

@@ -103,7 +103,7 @@ class InstanceActions(ServerController):
     )
     def index(self, req: Request, server: Server) -> dict[str, Any]:
         """List the actions on a server, newest first."""
-        limit, marker, _ = pages.asked(req, self.cloud.max_limit)
+        limit, marker, *_ = pages.asked(req, self.cloud.max_limit)
         since, before = period_of(req)
         found = self.cloud.actions.list(server, limit, marker, since=since, before=before)
         shown = SUMMARY.render_all(req, [Account(action, []) for action in found])

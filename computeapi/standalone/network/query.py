@@ -6,11 +6,12 @@ from computeapi import errors
 from computeapi.db.listing import Page
 from computeapi.db.network_collection import Document
 from computeapi.standalone.query import MAX_SORT_KEYS, MAX_VALUES, number, one_of
-from computeapi.web.paging import next_link
+from computeapi.web.paging import link_after
 from computeapi.web.request import Request
 
 MAX_PAGE = 1000
-RESERVED = ('fields', 'limit', 'marker', 'sort_key', 'sort_dir')
+REVERSE = 'page_reverse'
+RESERVED = ('fields', 'limit', 'marker', 'sort_key', 'sort_dir', REVERSE)
 
 
 def filters(req: Request) -> dict[str, list[str]]:
@@ -25,13 +26,26 @@ def fields(req: Request) -> list[str]:
 
 
 def page(req: Request) -> Page:
-    return Page(sort=_sort(req), marker=req.parameter('marker') or None, limit=_limit(req))
+    return Page(_limit(req), req.parameter('marker') or None, _sort(req), _is_reversed(req))
 
 
-def links(req: Request, key: str, documents: list[Document], limit: int | None) -> dict[str, Any]:
-    """The link to the next page, if this one is full."""
-    further = next_link(req, documents, limit, documents[-1]['id'] if documents else '')
-    return {f'{key}_links': further} if further else {}
+def links(req: Request, key: str, documents: list[Document], page: Page) -> dict[str, Any]:
+    """The links to the next page and, if the request limits the page, to the previous one; not beyond a page that is
+    not full."""
+    if not documents:
+        return {}
+    is_full = len(documents) == page.limit
+    found = []
+    if is_full or page.backwards:
+        found += link_after(req, documents[-1]['id'], without=REVERSE)
+    if 'limit' in req.query and (is_full or not page.backwards):
+        [link] = link_after(req, documents[0]['id'], without=REVERSE)
+        found.append({'rel': 'previous', 'href': f'{link["href"]}&{REVERSE}=True'})
+    return {f'{key}_links': found} if found else {}
+
+
+def _is_reversed(req: Request) -> bool:
+    return req.parameter(REVERSE, '').lower() in ('true', '1')
 
 
 def _sort(req: Request) -> list[tuple[str, bool]]:

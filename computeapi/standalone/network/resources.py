@@ -65,7 +65,7 @@ class NeutronCollection(NeutronTags):
         # What matches would tell the values that are not shown.
         found = self.networks.find(req.context, self.kind, filters, page) if hidden.isdisjoint(filters) else []
         views = [self.resource.view(req.context, document, fields) for document in found]
-        return {self.resource.key: views, **query.links(req, self.resource.key, found, page.limit)}
+        return {self.resource.key: views, **query.links(req, self.resource.key, found, page)}
 
     @operation('GET', '/{resource_id}', policy=CALLER)
     def show(self, req: Request, resource_id: str) -> dict[str, Any]:

@@ -115,3 +115,29 @@ def test_a_fixed_address_goes_with_a_port(ask, create, public):
     ask('POST /floatingips', {'floatingip': {'floating_network_id': public, **address}}, expect=400)
     floating = create('floatingips', floating_network_id=public)
     ask(f'PUT /floatingips/{floating["id"]}', {'floatingip': address}, expect=400)
+
+
+def test_pages_can_be_read_backwards(ask, create):
+    for name in 'abcde':
+        create('networks', name=name, description='paged')
+    listed = '/networks?description=paged&sort_key=name&sort_dir=asc&limit=2'
+
+    def page(path):
+        found = ask(f'GET {path}', expect=200).json
+        links = {link['rel']: link['href'].split('/v2.0')[1] for link in found.get('networks_links', ())}
+        return [network['name'] for network in found['networks']], links
+
+    names, links = page(listed)
+    assert names == ['a', 'b']
+    names, links = page(links['next'])
+    assert names == ['c', 'd']
+    names, further = page(links['next'])
+    assert (names, set(further)) == (['e'], {'previous'})
+    names, back = page(further['previous'])
+    assert names == ['c', 'd']
+    names, first = page(back['previous'])
+    assert names == ['a', 'b']
+    assert page(first['next'])[0] == ['c', 'd']
+    assert page(first['previous'])[0] == []
+    assert page(f'{listed}&page_reverse=True')[0] == ['d', 'e']
+    assert 'networks_links' not in ask('GET /networks?description=paged').json
