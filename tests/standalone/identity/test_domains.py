@@ -103,14 +103,15 @@ def test_projects_in_a_domain_that_is_disabled_are_neither_made_nor_enabled(ask,
         ask(f'PATCH /v3/projects/{each["id"]}', body, by=admin)
 
 
+@pytest.mark.parametrize('lifted', [False, None])
 @pytest.mark.parametrize('kind', ['domains', 'projects', 'roles'])
-def test_what_is_immutable_stays_until_that_is_lifted(ask, admin, make, kind):
+def test_what_is_immutable_stays_until_that_is_lifted(ask, admin, make, kind, lifted):
     record = make(kind, name='rock', options={'immutable': True})
     noun, path = kind.removesuffix('s'), f'/v3/{kind}/{record["id"]}'
     assert record['options'] == {'immutable': True}
     ask(f'PATCH {path}', {noun: {'description': 'x'}}, by=admin, expect=403)
     ask(f'DELETE {path}', by=admin, expect=403)
-    changed = ask(f'PATCH {path}', {noun: {'options': {'immutable': False}, 'description': 'x'}}, by=admin).json[noun]
+    changed = ask(f'PATCH {path}', {noun: {'options': {'immutable': lifted}, 'description': 'x'}}, by=admin).json[noun]
     assert changed['description'] == 'x'
 
 

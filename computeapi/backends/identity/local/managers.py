@@ -112,9 +112,9 @@ class RecordManager(Manager, Generic[R]):
                 raise error(f'Invalid input for field/attribute {name}. There is no {record_id}.')
 
     def require_mutable(self, record_id: str, immutable: bool, changes: Mapping[str, Any] | None = None) -> None:
-        """Forbidden for immutable records, except for an update that resets the option itself."""
+        """Forbidden for immutable records, except for an update that resets the option itself, to false or null."""
         options = (changes or {}).get('options', {})
-        if immutable and options.get('immutable') is not False:
+        if immutable and options.get('immutable', True):
             raise errors.Forbidden(f'Cannot modify or delete immutable {self.noun} {record_id}.')
 
 
