@@ -359,6 +359,10 @@ class Unreachable(NotFound):
     text = 'External network {network_id} is not reachable from the subnet of port {port_id}: no router connects them.'
 
 
+class RangeNotSatisfiable(Invalid):
+    text = 'The Range requested is not available.'
+
+
 class RevisionMismatch(Conflict):
     text = 'Constrained to {expected}, but the current revision of {id} is different.'
 

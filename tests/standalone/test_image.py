@@ -142,6 +142,31 @@ def test_bytes_come_back_as_they_went_in(ask, create):
     assert (shown['os_hash_algo'], shown['os_hash_value']) == ('sha512', hashlib.sha512(data).hexdigest())
 
 
+@pytest.mark.parametrize(
+    ('asked', 'start', 'stop'),
+    [('0-9', 0, 10), ('150000-', 150_000, 179_200), ('-5', 179_195, 179_200), ('0-999999', 0, 179_200)],
+)
+def test_a_part_of_the_data(ask, create, asked, start, stop):
+    data = bytes(range(256)) * 700
+    path = f'/v2/images/{create(data=data, **RAW)["id"]}/file'
+    response = ask(f'GET {path}', expect=206, headers={'Range': f'bytes={asked}'})
+    assert response.body == data[start:stop]
+    assert response.headers['Content-Range'] == f'bytes {start}-{stop - 1}/179200'
+    assert response.content_length == stop - start
+    assert response.content_md5 is None
+
+
+def test_parts_that_cannot_be_had(ask, create):
+    path = f'/v2/images/{create(data=b"0123", **RAW)["id"]}/file'
+    for asked in ('bytes=4-', 'bytes=3-1', 'items=1', 'bytes=x'):
+        ask(f'GET {path}', expect=416, headers={'Range': asked})
+    ask(f'GET {path}', expect=400, headers={'Range': 'bytes=0-0,2-3'})
+
+
+def test_readers_cannot_download(ask, create):
+    ask(f'GET /v2/images/{create(data=b"x", **RAW)["id"]}/file', by='reader', expect=403)
+
+
 def test_a_body_of_unknown_length_is_read_to_its_end(ask, create):
     image = create(**RAW)
     environ = {'wsgi.input': io.BytesIO(b'x' * 100_000), 'wsgi.input_terminated': True}

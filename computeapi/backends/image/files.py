@@ -17,12 +17,21 @@ class FileChunks:
 
     def __init__(self, file: BinaryIO):
         self.file = file
+        self.left: int | None = None
+
+    def narrow(self, start: int, stop: int) -> None:
+        """Yield only the bytes from `start` to before `stop`."""
+        self.file.seek(start)
+        self.left = stop - start
 
     def __iter__(self) -> 'FileChunks':
         return self
 
     def __next__(self) -> bytes:
-        chunk = b'' if self.file.closed else self.file.read(CHUNK)
+        most = CHUNK if self.left is None else min(CHUNK, self.left)
+        chunk = b'' if self.file.closed else self.file.read(most)
+        if self.left is not None:
+            self.left -= len(chunk)
         if not chunk:
             self.close()
             raise StopIteration

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import webob
+from webob.byterange import Range
 
 from computeapi import errors
 from computeapi.backends.image import Image
@@ -73,16 +74,25 @@ class GlanceImageResources(GlanceController):
     def upload(self, req: Request, image_id: str) -> None:
         self.images.upload(req.context, image_id, chunks(req))
 
-    @operation('GET', '/{image_id}/file', policy=CALLER)
+    @operation('GET', '/{image_id}/file', policy=WRITER)
     def download(self, req: Request, image_id: str) -> webob.Response | Reply:
+        """The data, or the part that a Range asks for."""
         image = self.images.get(req.context, image_id)
+        part = None if image.size is None else wanted_part(req, image.size)
         try:
             data = self.images.download(req.context, image_id)
         except errors.ImageNotActive:
             return Reply(status=204)
         response = webob.Response(app_iter=data, content_type='application/octet-stream')
-        response.content_length = image.size
-        response.content_md5 = image.checksum
+        if part is not None:
+            start, stop = part
+            data.narrow(start, stop)
+            response.status_code = 206
+            response.content_range = (start, stop, image.size)
+            response.content_length = stop - start
+        else:
+            response.content_length = image.size
+            response.content_md5 = image.checksum
         return response
 
     @operation('POST', '/{image_id}/actions/deactivate', policy=WRITER, status=204)
@@ -107,6 +117,23 @@ class GlanceImageResources(GlanceController):
             return {'tags': [other for other in image.tags if other != tag]}
 
         self.images.change(req.context, image_id, change)
+
+
+def wanted_part(req: Request, size: int) -> tuple[int, int] | None:
+    """The first byte that the Range header asks for, and the one after the last; None: all.
+
+    Raises Invalid for several ranges, RangeNotSatisfiable for a range that is malformed or outside the data.
+    """
+    text = req.headers.get('Range')
+    if text is None:
+        return None
+    if ',' in text:
+        raise errors.Invalid('Requests with multiple ranges are not supported; ask for one range at a time.')
+    wanted = Range.parse(text)
+    part = None if wanted is None else wanted.range_for_length(size)
+    if part is None:
+        raise errors.RangeNotSatisfiable()
+    return part
 
 
 def chunks(req: Request) -> Iterator[bytes]:

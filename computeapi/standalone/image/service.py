@@ -31,6 +31,7 @@ class GlanceApp(ServiceApp):
     """Errors are text or HTML pages."""
 
     service_types = ('image',)
+    statuses = ((errors.RangeNotSatisfiable, 416), *ServiceApp.statuses)
 
     @classmethod
     def refusal(cls, req: Request, status: int, message: str, error: Exception) -> webob.Response:
