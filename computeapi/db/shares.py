@@ -7,7 +7,7 @@ from computeapi.context import Context
 from computeapi.db.facts import FactTable, owned
 from computeapi.db.listing import Clause
 from computeapi.db.records import lock_row
-from computeapi.db.tables.share import share_access_rules, share_metadata, share_projects, shares
+from computeapi.db.tables.share import share_access_metadata, share_access_rules, share_metadata, share_projects, shares
 
 
 def listed(context: Context, *, public: bool, all_projects: bool) -> Clause:
@@ -35,6 +35,7 @@ ACCESS_RULES = FactTable(
     lambda context: sa.true() if context.is_admin else owned(shares, context),
     source=share_access_rules.join(shares, shares.c.id == share_access_rules.c.share_id),
     joined={'project_id': shares.c.project_id},
+    pairs={'metadata': share_access_metadata},
     order=[share_access_rules.c.created_at, share_access_rules.c.id],
 )
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+import orjson
 from oslo_utils import strutils
 
 from computeapi import errors
@@ -12,6 +13,8 @@ from computeapi.web.request import Request
 
 MAX_INTEGER = 2**31 - 1
 MAX_SORT_KEYS = 10
+MAX_MAPPING = 4096
+MAX_ITEMS = 256
 MAX_VALUES = 1000
 """The maximum number of values in a filter: databases limit the parameters of a statement."""
 
@@ -54,6 +57,20 @@ def one_of(*choices: str) -> Callable[[str, str], str]:
         return value
 
     return choose
+
+
+def mapping(name: str, value: str) -> dict[str, str]:
+    """Parses `{"key": "value"}`; clients use either kind of quotes."""
+    try:
+        found = orjson.loads(value[:MAX_MAPPING].replace("'", '"'))
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not all(isinstance(item, str) for item in found.values()):
+        raise errors.Invalid(f'{name} must be a mapping of names to values.')
+    # Each item adds to the statement, and SQLite allows a thousand.
+    if len(found) > MAX_ITEMS:
+        raise errors.Invalid(f'{name} must not have more than {MAX_ITEMS} items.')
+    return found
 
 
 def sort(req: Request) -> list[tuple[str, str]]:

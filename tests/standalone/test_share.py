@@ -263,6 +263,24 @@ def test_the_hosts_of_servers_are_hidden_from_their_projects(ask, shares, create
     ask(f'POST /v2/shares/{share_id}/action', deny, expect=403)
 
 
+def test_access_rules_have_metadata(ask, create, allow):
+    share_id = create()['id']
+    rule, other = allow(share_id, metadata={'why': 'backup'}), allow(share_id, '10.0.0.2')
+    assert (rule['metadata'], other['metadata']) == ({'why': 'backup'}, {})
+    path = f'/v2/share-access-rules/{rule["id"]}'
+    assert ask(f'PUT {path}/metadata', {'metadata': {'who': 'alice'}}).json == {
+        'metadata': {'why': 'backup', 'who': 'alice'}
+    }
+    listed = ask(f'GET /v2/share-access-rules?share_id={share_id}&metadata={{"who":"alice"}}').json['access_list']
+    assert [each['id'] for each in listed] == [rule['id']]
+    ask(f'DELETE {path}/metadata/who')
+    ask(f'DELETE {path}/metadata/who', expect=404)
+    assert ask(f'GET {path}').json['access']['metadata'] == {'why': 'backup'}
+    ask(f'PUT {path}/metadata', {'metadata': {'many': 5}}, expect=400)
+    ask(f'PUT {path}/metadata', {'metadata': {'a': 'b'}}, by='bob', expect=404)
+    ask(f'PUT {path}/metadata', {'metadata': {str(n): '' for n in range(128)}}, expect=400)
+
+
 def test_rules_are_filtered(ask, create, allow):
     share_id = create()['id']
     allow(share_id), allow(share_id, 'some.user', access_type='user', access_level='ro')

@@ -3,7 +3,7 @@
 import builtins
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -41,6 +41,7 @@ class AccessRule:
     hidden: bool
     locked_by: str | None
     project_id: str
+    metadata: Mapping[str, str] = field(default_factory=dict)
     created_at: datetime | None = None
     updated_at: datetime | None = None
 
@@ -120,8 +121,7 @@ class LocalShares:
         with self._own(context, share_id) as (connection, share):
             facts = {**change(share), 'updated_at': self.clock()}
             check_public(context, facts, share)
-            if len(facts.get('metadata', ())) > MAX_PAIRS:
-                raise errors.Invalid(f'A share must not have more than {MAX_PAIRS} metadata items.')
+            check_pairs('A share', facts.get('metadata', {}))
             SHARES.update(connection, share_id, facts)
         return replace(share, **facts)
 
@@ -192,9 +192,11 @@ class LocalShares:
         *,
         locked: bool = False,
         hidden: bool = False,
+        metadata: Mapping[str, str] | None = None,
     ) -> AccessRule:
         """Create an access rule, which the caller may lock or hide from others; raises Invalid if there is one for the
-        same name, or if the share has too many rules."""
+        same name, or if the share has too many rules, or the rule too much metadata."""
+        check_pairs('An access rule', metadata or {})
         with self._own(context, share_id) as (connection, share):
             rules = ACCESS_RULES.select(connection, rules_of(share_id))
             if any((rule['access_type'], rule['access_to']) == (kind, name) for rule in rules):
@@ -202,8 +204,18 @@ class LocalShares:
             if len(rules) >= MOST_RULES:
                 raise errors.Invalid(f'A share must not have more than {MOST_RULES} access rules.')
             facts = {'access_type': kind, 'access_to': name, 'access_level': level, 'locked': locked, 'hidden': hidden}
-            locked_by = None if context.is_admin else context.user_id
-            rule_id = self._insert(connection, share_id, **facts, locked_by=locked_by)
+            more = {'locked_by': None if context.is_admin else context.user_id, 'metadata': metadata or {}}
+            rule_id = self._insert(connection, share_id, **facts, **more)
+            return AccessRule(**ACCESS_RULES.get(connection, context, rule_id))
+
+    def change_rule(
+        self, context: Context, rule_id: str, change: Callable[[Mapping[str, str]], Mapping[str, str]]
+    ) -> AccessRule:
+        """Change the metadata of an access rule."""
+        with self._own(context, self.rule(context, rule_id).share_id) as (connection, share):
+            metadata = change(AccessRule(**ACCESS_RULES.get(connection, context, rule_id)).metadata)
+            check_pairs('An access rule', metadata)
+            ACCESS_RULES.update(connection, rule_id, {'metadata': metadata, 'updated_at': self.clock()})
             return AccessRule(**ACCESS_RULES.get(connection, context, rule_id))
 
     def revoke(self, context: Context, share_id: str, rule_id: str, *, unrestrict: bool = False) -> None:
@@ -228,6 +240,11 @@ class LocalShares:
 def exported(protocol: str, share_id: str) -> str:
     """An export location in the format of the protocol; nothing is served there."""
     return f'{HOST}:6789:/volumes/{share_id}' if protocol == 'CEPHFS' else f'{HOST}:/shares/{share_id}'
+
+
+def check_pairs(whose: str, pairs: Mapping[str, str]) -> None:
+    if len(pairs) > MAX_PAIRS:
+        raise errors.Invalid(f'{whose} must not have more than {MAX_PAIRS} metadata items.')
 
 
 def check_public(context: Context, facts: Mapping[str, Any], share: Share | None = None) -> None:

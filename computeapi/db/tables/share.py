@@ -33,6 +33,8 @@ share_access_rules = sa.Table(
     sa.UniqueConstraint('share_id', 'access_type', 'access_to'),
 )
 
+share_access_metadata = pairs('share_access_metadata', 'share_access_rules.id')
+
 share_projects = sa.Table(
     'share_projects',
     metadata,

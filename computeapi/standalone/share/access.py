@@ -7,9 +7,13 @@ from typing import Any
 from computeapi import errors
 from computeapi.booleans import spoken
 from computeapi.standalone.access import ADMIN, CALLER, WRITER
+from computeapi.standalone.pairs import Pairs, without
+from computeapi.standalone.query import mapping
 from computeapi.standalone.schema import having
 from computeapi.standalone.share.documents import RULE
+from computeapi.standalone.share.metadata import METADATA
 from computeapi.standalone.share.service import ManilaController, added
+from computeapi.standalone.share.shares import PAIRS
 from computeapi.web.controller import Bounds, action, api_version, operation
 from computeapi.web.request import Request
 
@@ -19,6 +23,7 @@ ALLOW = having(
         'access_type': {'enum': ['ip', 'user', 'cert', 'cephx']},
         'access_to': {'type': 'string', 'minLength': 1, 'maxLength': 255},
         'access_level': {'enum': ['rw', 'ro', None]},
+        'metadata': PAIRS,
         'lock_deletion': FLAG,
         'lock_visibility': FLAG,
         'lock_reason': {'type': ['string', 'null'], 'maxLength': 1023},
@@ -30,6 +35,7 @@ DENY = having({'access_id': {'type': 'string', 'maxLength': 64}, 'unrestrict': F
 RESIZE = having({'new_size': {'type': 'integer', 'minimum': 1, 'maximum': 2**31 - 1}}, 'new_size')
 STATUS = having({'status': {'enum': ['available', 'creating', 'deleting', 'error', 'error_deleting']}}, 'status')
 LOCKS = {'locks': added('2.82', True)}
+ALLOWING = {**LOCKS, 'metadata': added('2.45', True)}
 FILTERS = ('access_type', 'access_to', 'access_level')
 # No path separators, and nothing that a shell or a directory service would treat specially.
 USER = re.compile(r'[^"/\\\[\]:;|=,+*?<>]{4,255}')
@@ -38,7 +44,7 @@ USER = re.compile(r'[^"/\\\[\]:;|=,+*?<>]{4,255}')
 class ManilaShareActions(ManilaController):
     path = '/shares'
 
-    @action('allow_access', policy=WRITER, takes=ALLOW, status=200, behaviour=LOCKS)
+    @action('allow_access', policy=WRITER, takes=ALLOW, status=200, behaviour=ALLOWING)
     @api_version('2.7')
     def allow(self, req: Request, id: str, body: dict[str, Any]) -> dict[str, Any]:
         check_name(body['access_type'], body['access_to'])
@@ -47,7 +53,9 @@ class ManilaShareActions(ManilaController):
         if given.get('lock_reason') and not any(locks.values()):
             raise errors.Invalid('lock_reason: it is the reason of lock_deletion or lock_visibility.')
         level = body.get('access_level') or 'rw'
-        rule = self.shares.grant(req.context, id, body['access_type'], body['access_to'], level, **locks)
+        kind, name = body['access_type'], body['access_to']
+        metadata = body.get('metadata') if req.behaviour.metadata else None
+        rule = self.shares.grant(req.context, id, kind, name, level, metadata=metadata, **locks)
         return {'access': RULE.render(req, rule)}
 
     @action('deny_access', policy=WRITER, takes=DENY, behaviour=LOCKS)
@@ -100,12 +108,24 @@ class ManilaAccessRules(ManilaController):
         if 'access_to' in asked:
             # Looking for a name must not reveal it.
             rules = [rule for rule in rules if not rule.is_hidden_from(req.context)]
+        wanted = mapping('metadata', req.parameter('metadata', '{}')).items()
         found = [rule for rule in rules if all(getattr(rule, name) == value for name, value in asked.items())]
+        found = [rule for rule in found if wanted <= rule.metadata.items()]
         return {'access_list': RULE.render_all(req, found)}
 
     @operation('GET', '/{id}', policy=CALLER)
     def show(self, req: Request, id: str) -> dict[str, Any]:
         return {'access': RULE.render(req, self.shares.rule(req.context, id))}
+
+    @operation('PUT', '/{id}/metadata', policy=WRITER, body=METADATA)
+    def add_metadata(self, req: Request, id: str, body: dict[str, Any]) -> dict[str, Pairs]:
+        rule = self.shares.change_rule(req.context, id, lambda pairs: {**pairs, **body['metadata']})
+        return {'metadata': rule.metadata}
+
+    @operation('DELETE', '/{id}/metadata/{key}', policy=WRITER)
+    def remove_metadata(self, req: Request, id: str, key: str) -> None:
+        missing = f'Access rule {id} has no metadata with key {key}.'
+        self.shares.change_rule(req.context, id, lambda pairs: without(pairs, key, missing))
 
 
 def check_name(kind: str, name: str) -> None:

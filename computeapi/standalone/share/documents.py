@@ -67,7 +67,7 @@ RULE = View(
         'state': constant('active'),
         'access_key': read(shown_unless_hidden(lambda rule: None), request=True),
         'share_id': added('2.45', read(attr('share_id'))),
-        'metadata': added('2.45', constant({})),
+        'metadata': added('2.45', read(attr('metadata'))),
         **{name: added('2.33', field) for name, field in TIMES.items()},
     }
 )

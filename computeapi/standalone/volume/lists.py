@@ -4,13 +4,10 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-import orjson
-
 from computeapi import errors
-from computeapi.backends.volume.local.kept import MAX_IMAGE_METADATA
 from computeapi.db.listing import MAX_PAGE
 from computeapi.standalone.access import CALLER
-from computeapi.standalone.query import comparison, number, sort, truth
+from computeapi.standalone.query import comparison, mapping, number, sort, truth
 from computeapi.standalone.volume.service import CinderController, added
 from computeapi.versions import resolve
 from computeapi.web.contract import View
@@ -18,7 +15,6 @@ from computeapi.web.controller import operation
 from computeapi.web.paging import next_link
 from computeapi.web.request import Request
 
-MAX_MAPPING = 4096
 MAX_SHOWN = 300
 
 CONSUMES_QUOTA = 'consumes_quota'
@@ -36,20 +32,6 @@ Parsers = Mapping[str, Parser]
 
 def text(name: str, value: str) -> str:
     return value
-
-
-def mapping(name: str, value: str) -> dict[str, str]:
-    """Parses `{"key": "value"}`; clients use either kind of quotes."""
-    try:
-        found = orjson.loads(value[:MAX_MAPPING].replace("'", '"'))
-    except ValueError:
-        found = None
-    if not isinstance(found, dict) or not all(isinstance(item, str) for item in found.values()):
-        raise errors.Invalid(f'{name} must be a mapping of names to values.')
-    # Each item adds to the statement, and SQLite allows a thousand.
-    if len(found) > MAX_IMAGE_METADATA:
-        raise errors.Invalid(f'{name} must not have more than {MAX_IMAGE_METADATA} items.')
-    return found
 
 
 def several_comparisons(name: str, value: str) -> list[tuple[str, datetime]]:
