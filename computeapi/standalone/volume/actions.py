@@ -86,7 +86,7 @@ class CinderVolumeActions(CinderController):
 
         self.volumes.change(req.context, id, change)
 
-    @argued('os-retype', {'new_type': TEXT}, 'new_type')
+    @argued('os-retype', {'new_type': TEXT, 'migration_policy': {'enum': ['never', 'on-demand']}}, 'new_type')
     def retype(self, req: Request, id: str, body: Body) -> None:
         self.volumes.retype(req.context, id, body['new_type'])
 

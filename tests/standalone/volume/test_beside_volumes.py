@@ -347,6 +347,8 @@ def test_volumes_change_to_a_type_within_its_quotas(ask, create, fast, limited):
     ask(f'POST /v3/volumes/{one["id"]}/action', {'os-retype': {'new_type': 'fast'}}, expect=202)
     refused = ask(f'POST /v3/volumes/{two["id"]}/action', {'os-retype': {'new_type': 'fast'}}, expect=413)
     assert "quota 'volumes_fast'" in refused.message
+    moved = {'os-retype': {'new_type': 'fast', 'migration_policy': 'sometimes'}}
+    ask(f'POST /v3/volumes/{two["id"]}/action', moved, expect=400)
     again = ask(f'POST /v3/volumes/{one["id"]}/action', {'os-retype': {'new_type': fast['id']}}, expect=400)
     assert 'already has the type fast' in again.message
 
