@@ -4,7 +4,10 @@ import shutil
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
+
+# As long as Playwright waits for anything else: a busy machine takes longer than the usual 5 s.
+expect.set_options(timeout=30_000)
 
 ARGUMENTS = [
     '--no-sandbox',

@@ -5,7 +5,7 @@ import { text } from './incoming.js'
 import { screen } from './screen.js'
 import { Channel, DISPLAY, INPUTS, MAIN, two } from './spice_channel.js'
 import { beginDisplay, openDisplay } from './spice_display.js'
-import { CLIENT_MODE, openInputs, setMode } from './spice_inputs.js'
+import { CLIENT_MODE, beginInputs, openInputs, setMode } from './spice_inputs.js'
 
 const INIT = 103
 const CHANNELS = 104
@@ -46,7 +46,8 @@ function takeMode(possible, current) {
   if (possible & CLIENT_MODE && current !== CLIENT_MODE) channels[0].send(ASK_FOR_MODE, two(CLIENT_MODE))
 }
 
-function begin() {
+function begin(inputs) {
+  beginInputs(inputs)
   element('reset').disabled = false
   screen.focus()
 }

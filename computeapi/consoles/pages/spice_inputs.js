@@ -53,7 +53,7 @@ let mode = 0
 let channel = null
 
 export function openInputs(session, ended) {
-  channel = new Channel(INPUTS, {
+  return new Channel(INPUTS, {
     session,
     ended,
     [MOTION_ACK]() {
@@ -61,7 +61,11 @@ export function openInputs(session, ended) {
       move()
     },
   })
-  return channel
+}
+
+// Anything sent before the channel is open would be taken for a part of how it is opened.
+export function beginInputs(opened) {
+  channel = opened
 }
 
 // How the guest takes the pointer: where it is, or how far it moved.

@@ -24,6 +24,7 @@ const socket = connect({
   ended: () => (element('reset').disabled = true),
 })
 const take = (count) => incoming.take(count)
+let begun = false
 
 // ------------------------------------------------------------------ what goes out
 
@@ -38,8 +39,13 @@ function ask(incremental) {
   send([3, incremental ? 1 : 0, 0, 0, 0, 0, ...two(screen.width), ...two(screen.height)])
 }
 
+// Keys and the pointer: what is sent of them earlier would be taken for a part of how the conversation begins.
+function input(bytes) {
+  if (begun) send(bytes)
+}
+
 function key(keysym, down) {
-  send([4, down ? 1 : 0, 0, 0, ...four(keysym)])
+  input([4, down ? 1 : 0, 0, 0, ...four(keysym)])
 }
 
 // ------------------------------------------------------------------ the conversation
@@ -57,6 +63,7 @@ async function converse() {
   name(text(await take(facts.getUint32(20))))
   send([0, 0, 0, 0, ...PIXELS])
   send([2, 0, ...two(3), ...four(COPY), ...four(RAW), ...four(DESKTOP_SIZE)])
+  begun = true
   element('reset').disabled = false
   screen.focus()
   ask(false)
@@ -105,7 +112,7 @@ listenToKeys(keysymOf, key, [KEYSYMS.Control, KEYSYMS.Alt, KEYSYMS.Delete])
 
 function point(event, wheel = 0) {
   const [x, y] = pointed(event)
-  send([5, buttons(event) | wheel, ...two(x), ...two(y)])
+  input([5, buttons(event) | wheel, ...two(x), ...two(y)])
 }
 
 listenToPointer((event) => point(event), (event, up) => {
