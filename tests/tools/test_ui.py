@@ -403,6 +403,21 @@ def test_changes_of_servers_come_by_themselves(go, logged_in, page, cloud, serve
     page.get_by_role('link', name='Projects', exact=True).click()
 
 
+def test_a_log_that_is_opened_early_comes_with_the_server(go, logged_in, page, url, server):
+    go()
+    logged_in()
+    held = []
+    page.route(f'**/v2.1/servers/{server.id}', lambda route: route.continue_() if held is None else held.append(route))
+    page.goto(f'{url}#/servers/{server.id}')
+    page.get_by_text('Console log').click()
+    expect(page.get_by_label('Console log')).to_be_visible()
+    waiting, held = held, None
+    for route in waiting:
+        route.continue_()
+    expect(page.get_by_label('Console log')).to_contain_text('ready')
+    page.get_by_role('link', name='Projects', exact=True).click()
+
+
 SERVERS = """async () => {
   const { ServersView } = await import('./servers.js')
   const at = (second) => `2026-01-01T00:00:${String(second).padStart(2, '0')}Z`

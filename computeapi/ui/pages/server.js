@@ -75,7 +75,10 @@ export class ServerView extends Following {
   paint(server, volumes) {
     const shown = JSON.stringify([server, volumes])
     if (shown === this.shown) return
+    const isFirst = !this.server
     Object.assign(this, { server, shown })
+    // The log may have been opened before.
+    if (isFirst) this.readLog()
     document.title = `${server.name} – computeapi`
     fill(this.head, h('h2', {}, server.name), status(server), server.locked && h('span', { class: 'status busy' }, 'locked', server.locked_reason && h('small', {}, server.locked_reason)),
       server.progress ? h('progress', { max: 100, value: server.progress, 'aria-label': 'Progress' }) : null)
