@@ -292,7 +292,9 @@ def test_a_server_can_be_deleted_though_its_host_is_down(cloud):
     cloud.agents['alpha'].start()
     # The machine is not removed by the audit, which is not due for a long time.
     cloud.until(lambda: not cloud.places())
-    assert f'the machine on alpha of server {server}; it is repaired' in cloud.workers[0].log.read_text()
+    # The worker writes this afterwards.
+    repaired = f'the machine on alpha of server {server}; it is repaired'
+    cloud.until(lambda: repaired in cloud.workers[0].log.read_text())
 
 
 def test_a_server_can_be_deleted_though_it_was_on_its_way_to_a_host_that_is_down(cloud):
