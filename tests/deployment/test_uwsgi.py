@@ -41,7 +41,7 @@ def database():
 def uwsgi_of(start, database_url, tmp_path):
     """uwsgi_of(app): (Process, URL) of a uwsgi that responds."""
     store = Store(database_url)
-    schema.upgrade(store)
+    schema.create(store)
     store.close()
     conf = tmp_path / 'computeapi.conf'
     conf.write_text(CONF.format(folder=tmp_path, url=database_url))

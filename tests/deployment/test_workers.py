@@ -60,7 +60,7 @@ def store(database_url, tmp_path):
     """An initialized database with a config file."""
     (tmp_path / 'computeapi.conf').write_text(CONF.format(folder=tmp_path, url=database_url))
     store = Store(database_url)
-    schema.upgrade(store)
+    schema.create(store)
     yield store
     store.close()
 
