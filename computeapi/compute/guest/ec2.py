@@ -1,6 +1,6 @@
 """The same facts in the format of EC2: {version}/meta-data/... and user-data, with one path for each fact."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from computeapi.compute.guest.facts import LATEST, Guest, Part, parts, version_of
@@ -108,6 +108,18 @@ def find(guest: Guest, path: Sequence[str]) -> Any:
             raise NotFound()
         found = named[segment]
     return listed(found) if isinstance(found, dict) else found
+
+
+def everything(guest: Guest) -> Iterator[tuple[str, Any]]:
+    """The documents of a config drive with their paths: like Nova, only of the newest version. In JSON, the folder of
+    the key has its number as its name."""
+    documents = parts(DOCUMENTS, guest, VERSIONS[-1])
+    facts = documents.pop('meta-data')
+    if keys := facts.get('public-keys'):
+        facts['public-keys'] = {name.partition('=')[0]: {'_name': name, **key} for name, key in keys.items()}
+    for version in (VERSIONS[-1], LATEST):
+        for name, found in {'meta-data.json': facts, **documents}.items():
+            yield f'ec2/{version}/{name}', found
 
 
 def listed(folder: dict[str, Any]) -> list[str]:

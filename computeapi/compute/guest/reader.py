@@ -1,5 +1,6 @@
 """Reads the documents of a server as its guest does."""
 
+import itertools
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -65,7 +66,8 @@ class GuestDocuments:
     def drive(self, context: Context, server: Server, admin_pass: str | None = None) -> dict[str, bytes]:
         """All files of a config drive, by path."""
         guest = replace(self._guest(context, server), admin_pass=admin_pass)
-        return {path: written(found).body for path, found in openstack.everything(guest)}
+        found = itertools.chain(openstack.everything(guest), ec2.everything(guest))
+        return {path: written(document).body for path, document in found}
 
     def _guest(self, context: Context, server: Server, *, with_networks: bool = True) -> Guest:
         with self.store.read() as connection:

@@ -13,6 +13,7 @@ from computeapi.db.tables.servers import tasks
 from tests.api.servers.conftest import BOB, IMAGE
 
 KEY = Fernet.generate_key().decode()
+PUBLIC_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHnEZc4zXlSfuNuCYlHK6wYfWaSCdDrv8TtLSsj5AMgB bob'
 
 
 @pytest.fixture
@@ -66,6 +67,19 @@ def test_it_says_the_password_that_the_answer_says(api, world, create, passwords
     body = {'rebuild': {'imageRef': IMAGE, 'adminPass': 'of my own'}}
     assert api.post(f'/servers/{server.uuid}/action', body, '2.90', as_=BOB).status == 202
     assert passwords('of my own') == ['of my own', 'of my own']
+
+
+def test_it_says_in_the_format_of_ec2_what_images_look_for_there(api, create, drives, settle):
+    api.post('/os-keypairs', {'keypair': {'name': 'mine', 'public_key': PUBLIC_KEY}}, as_=BOB)
+    create('2.1', config_drive=True, key_name='mine', user_data='aGVsbG8=')
+    settle()
+    drive = drives[-1]
+    paths = {path for path in drive if path.startswith('ec2/')}
+    assert paths == {f'ec2/{at}/{name}' for at in ('2009-04-04', 'latest') for name in ('meta-data.json', 'user-data')}
+    facts = json.loads(drive['ec2/latest/meta-data.json'])
+    assert facts['block-device-mapping'] == {'ami': 'vda', 'root': '/dev/vda'}
+    assert facts['public-keys'] == {'0': {'_name': '0=mine', 'openssh-key': PUBLIC_KEY}}
+    assert drive['ec2/latest/user-data'] == b'hello'
 
 
 @pytest.mark.parametrize('keys', [[]])
