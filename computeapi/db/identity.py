@@ -109,10 +109,21 @@ def find_referenced(connection: sa.Connection, records: Rows[R], reference: Refe
     if 'id' in reference:
         return records.find(connection, id=reference['id'])
     # A domain is in no other, whatever the reference says.
-    if records is DOMAINS or 'domain' not in reference:
+    if records is DOMAINS:
+        return _find_alike(connection, records, reference['name'])
+    if 'domain' not in reference:
         return records.find(connection, name=reference['name'])
     domain = find_referenced(connection, DOMAINS, reference['domain'])
     return records.find(connection, name=reference['name'], domain_id=domain.id) if domain else None
+
+
+def _find_alike(connection: sa.Connection, records: Rows[R], name: str) -> R | None:
+    """The record with this name; if there is none, the only one whose name differs in case alone. Installation guides
+    and the defaults of many services write the domain `default`, which Keystone finds in MariaDB."""
+    if found := records.find(connection, name=name):
+        return found
+    alike = records.all(connection, records.select.where(sa.func.lower(records.table.c.name) == name.lower()))
+    return alike[0] if len(alike) == 1 else None
 
 
 def find_credential(connection: sa.Connection, reference: Reference) -> ApplicationCredential | None:

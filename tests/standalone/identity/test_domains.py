@@ -33,6 +33,15 @@ def test_the_id_of_a_domain_can_be_given(ask, admin, make):
         ask('POST /v3/domains', body, by=admin, expect=expected)
 
 
+def test_logins_ignore_the_case_of_a_domain_that_no_other_resembles(ask, make):
+    """Many services are configured with the domain `default`."""
+    ask('POST /v3/auth/tokens', proof('demo', domain={'name': 'default'}), expect=201)
+    ask('POST /v3/auth/tokens', proof('demo', domain={'name': 'defaults'}), expect=401)
+    make('domains', name='DEFAULT')
+    ask('POST /v3/auth/tokens', proof('demo', domain={'name': 'default'}), expect=401)
+    ask('POST /v3/auth/tokens', proof('demo', domain={'name': 'Default'}), expect=201)
+
+
 @pytest.mark.parametrize(
     ('query', 'found'),
     [
