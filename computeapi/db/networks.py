@@ -83,17 +83,19 @@ def named_networks(work: Work, ids: Iterable[str]) -> list[Document]:
 
 def is_usable(work: Work, network_id: str) -> bool:
     """Whether the network is shared with the caller's project, or its own."""
-    mine = networks.c.project_id == caller(work.context)
-    reachable = sa.or_(mine, networks.c.shared, shared(networks, work.context))
-    return bool(NETWORKS.find(work, reachable, networks.c.id == network_id, complete=False))
+    return bool(NETWORKS.find(work, _usable(work.context), networks.c.id == network_id, complete=False))
 
 
 def usable_networks(work: Work) -> list[Document]:
     """The networks to which a server of the caller's project is attached by default, its own and shared ones, without
     the data of their subnets."""
-    mine = networks.c.project_id == caller(work.context)
-    reachable = sa.or_(mine, networks.c.shared, shared(networks, work.context))
-    return NETWORKS.find(work, reachable, external=False, admin_state_up=True, complete=False)
+    return NETWORKS.find(work, _usable(work.context), external=False, admin_state_up=True, complete=False)
+
+
+def _usable(context: Context) -> Clause:
+    """The networks of the caller's project, and those that are shared with it; the same for administrators."""
+    mine = networks.c.project_id == caller(context)
+    return sa.or_(mine, networks.c.shared, shared(networks, context))
 
 
 def wires(work: Work, network_ids: Iterable[str]) -> dict[str, Document]:

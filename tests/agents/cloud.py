@@ -264,8 +264,8 @@ class AgentCloud(Watched):
 
     def problems(self, servers):
         self.until(self.all_answer)
-        expected = sorted((server, self.host(server)) for server in servers)
-        found = [f'{server} is on {host}' for server, host in {*self.places()} ^ {*expected}]
+        places, expected = self.places(), sorted((server, self.host(server)) for server in servers)
+        found = [] if places == expected else [f'machines are at {places}, not {expected}']
         found += map(str, self.service.audit.findings())
         with self.store.write() as connection:
             connection.execute(domains.delete())

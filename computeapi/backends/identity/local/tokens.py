@@ -107,11 +107,11 @@ class Logins:
         self,
         reference: Reference,
         address: str | None,
-        named: Callable[[sa.Connection, Reference], tuple[str, ...]] = named,
+        stands_for: Callable[[sa.Connection, Reference], tuple[str, ...]] = named,
     ) -> AbstractContextManager[None]:
-        """Counts an attempt to log in as that user, or with what `named` stands for, as `Attempts` does."""
+        """Counts an attempt to log in with the reference, by what it stands for, as `Attempts` does."""
         with self.store.read() as connection:
-            caller = named(connection, reference)
+            caller = stands_for(connection, reference)
         return self.attempts.counted((address, *caller))
 
     def _with_password(self, reference: Reference, password: str) -> Login:
