@@ -14,6 +14,7 @@ from computeapi.db.tables.volume import (
     volume_attachments,
     volume_backup_image_metadata,
     volume_backup_metadata,
+    volume_backup_volume_metadata,
     volume_backups,
     volume_image_metadata,
     volume_messages,
@@ -92,7 +93,11 @@ BACKUPS = FactTable(
     volume_backups,
     errors.BackupNotFound,
     found={'has_dependent_backups': _continued},
-    pairs={'metadata': volume_backup_metadata, 'image_metadata': volume_backup_image_metadata},
+    pairs={
+        'metadata': volume_backup_metadata,
+        'image_metadata': volume_backup_image_metadata,
+        'volume_metadata': volume_backup_volume_metadata,
+    },
     sorts=_sorts(volume_backups, 'volume_id'),
 )
 TRANSFERS = FactTable(

@@ -128,6 +128,7 @@ volume_backups = resource(
 
 volume_backup_metadata = pairs('volume_backup_metadata', 'volume_backups.id')
 volume_backup_image_metadata = pairs('volume_backup_image_metadata', 'volume_backups.id')
+volume_backup_volume_metadata = pairs('volume_backup_volume_metadata', 'volume_backups.id')
 
 volume_transfers = sa.Table(
     'volume_transfers',

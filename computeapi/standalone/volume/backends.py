@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from computeapi.backends.volume.local.base import BACKEND, host_of, pool_of
+from computeapi.backends.volume.local.base import BACKEND, STORAGE, host_of, pool_of
 from computeapi.errors import NotFound
 from computeapi.standalone.access import ADMIN
 from computeapi.standalone.query import truth
@@ -10,12 +10,6 @@ from computeapi.standalone.volume.service import CinderController
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
-# In the terms of Cinder's drivers.
-KIND = {
-    'volume_backend_name': BACKEND,
-    'vendor_name': 'computeapi',
-    'storage_protocol': BACKEND,
-}
 ABILITIES = {'thin_provisioning_support': True, 'multiattach': True, 'QoS_support': False}
 ENDLESS = ('infinite', 'infinite')
 """The capacity for volumes without data."""
@@ -42,7 +36,7 @@ class CinderBackends(CinderController):
         total, free = ENDLESS if files is None else files.room()
         room = {'total_capacity_gb': total, 'free_capacity_gb': free, 'reserved_percentage': 0}
         seen = {'pool_name': BACKEND, 'timestamp': self.volumes.clock().isoformat()}
-        return {**KIND, **ABILITIES, **room, **seen}
+        return {**STORAGE, **ABILITIES, **room, **seen}
 
     @operation('GET', '/capabilities/{host}', policy=ADMIN)
     def capabilities(self, req: Request, host: str) -> dict[str, Any]:
@@ -55,4 +49,4 @@ class CinderBackends(CinderController):
         }
         about = {'namespace': f'OS::Storage::Capabilities::{host}', 'pool_name': BACKEND, 'display_name': BACKEND}
         rest: dict[str, Any] = {'description': None, 'visibility': 'public', 'replication_targets': []}
-        return {**KIND, **about, **rest, 'properties': properties}
+        return {**STORAGE, **about, **rest, 'properties': properties}

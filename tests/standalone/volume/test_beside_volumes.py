@@ -35,8 +35,13 @@ def test_a_backup_outlives_its_volume(ask, create, back_up):
     ask(f'DELETE /v3/volumes/{volume["id"]}', expect=202)
     restored = ask(f'POST /v3/backups/{backup}/restore', {'restore': {}}, expect=202).json['restore']
     assert restored['backup_id'] == backup
-    assert shown(ask, f'volumes/{restored["volume_id"]}', 'volume')['size'] == 2
-    assert create(size=3, backup_id=backup)['size'] == 3
+    found = shown(ask, f'volumes/{restored["volume_id"]}', 'volume')
+    assert (found['size'], found['metadata']) == (2, {'a': 'b'})
+    made = create(size=3, backup_id=backup, metadata={'c': 'd'})
+    assert (made['size'], made['metadata']) == (3, {'a': 'b', 'c': 'd'})
+    other = create(size=2, metadata={'c': 'd'})
+    ask(f'POST /v3/backups/{backup}/restore', {'restore': {'volume_id': other['id']}}, expect=202)
+    assert shown(ask, f'volumes/{other["id"]}', 'volume')['metadata'] == {'a': 'b'}
     ask('POST /v3/volumes', {'volume': {'size': 1, 'backup_id': backup}}, expect=400)
     ask(f'PUT /v3/backups/{backup}', {'backup': {'name': 'weekly'}})
     assert [each['name'] for each in ask('GET /v3/backups/detail?name=weekly').json['backups']] == ['weekly']
@@ -54,6 +59,18 @@ def test_a_backup_of_changes_needs_the_one_before(ask, create, back_up):
     ask(f'DELETE /v3/backups/{first}', expect=400)
     ask(f'DELETE /v3/backups/{second}', expect=202)
     ask(f'DELETE /v3/backups/{first}', expect=202)
+
+
+def test_backups_belong_to_who_makes_them(ask, create, back_up):
+    volume = create()
+    theirs = back_up(volume)
+    incremental = {'backup': {'volume_id': volume['id'], 'incremental': True}}
+    ask('POST /v3/backups', incremental, by='admin', expect=400)
+    ours = ask('POST /v3/backups', {'backup': {'volume_id': volume['id']}}, by='admin', expect=202).json['backup']['id']
+    ask(f'GET /v3/backups/{ours}', expect=404)
+    ask('POST /v3/backups', incremental, expect=202)
+    assert shown(ask, f'backups/{theirs}', 'backup')['has_dependent_backups']
+    assert not shown(ask, f'backups/{ours}', 'backup', by='admin')['has_dependent_backups']
 
 
 def test_backups_of_volumes_in_use_and_of_snapshots(ask, create, act, back_up):
@@ -288,8 +305,9 @@ def test_encrypted_types(ask, create, kind):
     assert ask(f'GET {path}', by='admin').json == {}
 
 
-def test_a_volume_that_cannot_be_made_says_why(ask, create, status):
-    specs = {'name': 'elsewhere', 'extra_specs': {'volume_backend_name': 'moon'}}
+@pytest.mark.parametrize('spec', ['volume_backend_name', 'capabilities:vendor_name', 'storage_protocol'])
+def test_a_volume_that_cannot_be_made_says_why(ask, create, status, spec):
+    specs = {'name': 'elsewhere', 'extra_specs': {spec: 'moon'}}
     ask('POST /v3/types', {'volume_type': specs}, by='admin')
     volume = create(volume_type='elsewhere')
     assert status(volume) == 'error'

@@ -92,6 +92,13 @@ def test_a_volume_from_an_image(ask, create, images, alice):
     assert (known['image_id'], known['hw_disk_bus']) == (image.id, 'virtio')
 
 
+def test_an_image_names_the_type_of_its_volumes(create, images, alice):
+    facts = {'disk_format': 'raw', 'container_format': 'bare', 'properties': {'cinder_img_volume_type': 'fake'}}
+    image = images.upload(alice, images.create(alice, 'system', **facts).id, [b'x'])
+    assert create(imageRef=image.id)['volume_type'] == 'fake'
+    assert create(imageRef=image.id, volume_type='multiattach')['volume_type'] == 'multiattach'
+
+
 def test_several_servers_may_share_a_volume(create):
     assert create(volume_type='multiattach')['multiattach']
     assert create(multiattach=True)['multiattach']
@@ -767,6 +774,7 @@ def test_the_storage_is_a_pool_for_each_zone(ask, create):
     assert ask('GET /v3/scheduler-stats/get_pools?name=moon', by='admin').json == {'pools': []}
     able = ask('GET /v3/capabilities/local@nova', by='admin').json
     assert (able['volume_backend_name'], able['properties']['qos']['default']) == ('local', False)
+    assert able['driver_version'] == '1.0'
     ask('GET /v3/capabilities/moon', by='admin', expect=404)
     for path in ('scheduler-stats/get_pools', 'capabilities/local@nova'):
         ask(f'GET /v3/{path}', expect=403)

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from computeapi import chance, errors
 from computeapi.backends.rights import check_writer
 from computeapi.backends.volume import Volume
-from computeapi.backends.volume.local.base import unfit
+from computeapi.backends.volume.local.base import project_of, unfit
 from computeapi.backends.volume.local.files import Contents
 from computeapi.backends.volume.local.filling import Filler
 from computeapi.backends.volume.local.kept import KeptWithSize, check_metadata
@@ -48,6 +48,7 @@ class Backup:
     has_dependent_backups: bool = False
     metadata: Mapping[str, str] = field(default_factory=dict)
     image_metadata: Mapping[str, str] = field(default_factory=dict)
+    volume_metadata: Mapping[str, str] = field(default_factory=dict)
 
 
 class VolumeBackups(KeptWithSize[Backup]):
@@ -74,17 +75,18 @@ class VolumeBackups(KeptWithSize[Backup]):
         Invalid."""
         check_metadata({'metadata': metadata or {}})
         check_writer(context)
+        project_id = project_of(context)
         with self.store.write() as connection:
             volume = Volume(**VOLUMES.get(connection, context, volume_id, lock=True))
             size, moment = self._source(connection, context, volume, snapshot_id, force)
             now, contents = self.clock(), Contents(source_id=snapshot_id or volume_id)
             backup = Backup(
                 id=chance.new_id(),
-                project_id=volume.project_id,
+                project_id=project_id,
                 user_id=context.user_id,
                 volume_id=volume_id,
                 snapshot_id=snapshot_id,
-                parent_id=self._newest(connection, volume) if incremental else None,
+                parent_id=self._newest(connection, project_id, volume_id) if incremental else None,
                 name=name,
                 description=description,
                 status=self.filler.status(contents),
@@ -93,12 +95,13 @@ class VolumeBackups(KeptWithSize[Backup]):
                 availability_zone=volume.availability_zone,
                 bootable=volume.bootable,
                 image_metadata=volume.image_metadata,
+                volume_metadata=volume.metadata,
                 metadata=dict(metadata or {}),
                 data_timestamp=moment or now,
                 created_at=now,
                 updated_at=now,
             )
-            self.quotas.take(connection, volume.project_id, backups=1, backup_gigabytes=size)
+            self.quotas.take(connection, project_id, backups=1, backup_gigabytes=size)
             BACKUPS.insert(connection, vars(backup))
             filling = self.filler.begin(backup.id, contents, size, backup.status)
         self.filler.fill(context, filling, contents, size, BACKUPS)
@@ -117,10 +120,10 @@ class VolumeBackups(KeptWithSize[Backup]):
             raise unfit(volume, 'backed up')
         return volume.size, None
 
-    def _newest(self, connection: sa.Connection, volume: Volume) -> str:
-        """The newest available backup, as the parent of the next one; locked, so that nobody deletes it before that
-        exists. Backups that a former owner of the volume kept do not count."""
-        where = {'volume_id': volume.id, 'project_id': volume.project_id, 'status': 'available'}
+    def _newest(self, connection: sa.Connection, project_id: str, volume_id: str) -> str:
+        """The newest available backup of the project, as the parent of the next one; locked, so that nobody deletes
+        it before that exists."""
+        where = {'volume_id': volume_id, 'project_id': project_id, 'status': 'available'}
         while found := BACKUPS.select(connection, *BACKUPS.matches(where)):
             newest: str = max(found, key=lambda facts: (facts['data_timestamp'], facts['created_at']))['id']
             BACKUPS.lock(connection, newest)
@@ -160,4 +163,8 @@ class VolumeBackups(KeptWithSize[Backup]):
 
 def contents(backup: Backup) -> dict[str, Any]:
     """The attributes that a volume takes over from its backup."""
-    return {'bootable': backup.bootable, 'image_metadata': backup.image_metadata}
+    return {
+        'bootable': backup.bootable,
+        'image_metadata': backup.image_metadata,
+        'metadata': backup.volume_metadata,
+    }

@@ -22,6 +22,13 @@ from computeapi.db.volumes import VOLUMES
 BACKEND = 'local'
 """The name of this storage: the backend name in extra specs, the host of its services, and the driver of its
 volumes."""
+STORAGE = {
+    'volume_backend_name': BACKEND,
+    'vendor_name': 'computeapi',
+    'storage_protocol': BACKEND,
+    'driver_version': '1.0',
+}
+"""This storage in the terms of Cinder's drivers. Extra specs of volume types may require other values."""
 
 
 def host_of(zone: str) -> str:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from computeapi import chance, errors
 from computeapi.backends.image import Image
 from computeapi.backends.volume import Volume, VolumeType
-from computeapi.backends.volume.local.base import BACKEND, VolumeStore, project_of
+from computeapi.backends.volume.local.base import STORAGE, VolumeStore, project_of
 from computeapi.backends.volume.local.files import Contents
 from computeapi.backends.volume.local.groups import VolumeGroup, check_member
 from computeapi.backends.volume.local.kept import check_metadata
@@ -19,8 +19,10 @@ from computeapi.context import Context
 from computeapi.db.volume_groups import GROUPS
 from computeapi.db.volumes import BACKUPS, SNAPSHOTS, VOLUMES
 
-BACKEND_NAME = 'volume_backend_name'
 NO_BACKEND = ('VOLUME_VOLUME_001_002', 'schedule allocate volume: No backend is what the type of the volume asks for.')
+
+IMAGE_TYPE = 'cinder_img_volume_type'
+"""The property of an image that names the type of its volumes."""
 
 GIB = 1024**3
 MAX_SIZE = 2**31 - 1
@@ -36,6 +38,7 @@ class Origin:
     availability_zone: str | None = None
     bootable: bool = False
     image_metadata: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
 
 class VolumeMaking(VolumeStore):
@@ -62,9 +65,10 @@ class VolumeMaking(VolumeStore):
             return made[volume_id]
         project_id = project_of(context)
         self._check_request(availability_zone, image_id, snapshot_id, source_volume_id, backup_id)
+        image = None if image_id is None else self._image(context, image_id)
+        volume_type = volume_type or (image.properties.get(IMAGE_TYPE) if image else None)
         wanted = self.types.get(context, volume_type) if volume_type else None
         default = self.types.default()
-        image = None if image_id is None else self._image(context, image_id)
         contents = contents_of(image_id, snapshot_id or source_volume_id or backup_id)
         with self.store.write() as connection:
             # Lock the group before its volumes, as moving volumes and deleting the group do.
@@ -83,7 +87,7 @@ class VolumeMaking(VolumeStore):
                 availability_zone=availability_zone or source.availability_zone or self.zones[0],
                 snapshot_id=snapshot_id,
                 source_volume_id=source_volume_id,
-                metadata=dict(metadata or {}),
+                metadata={**source.metadata, **(metadata or {})},
             )
             self._insert(connection, volume)
             if group is not None:
@@ -161,8 +165,8 @@ def contents_of(image_id: str | None, source_id: str | None) -> Contents | None:
 
 def _held_here(kind: VolumeType) -> bool:
     """Whether the extra specs of the type name this storage, or none."""
-    names = {kind.extra_specs.get(name, BACKEND) for name in (BACKEND_NAME, f'capabilities:{BACKEND_NAME}')}
-    return names == {BACKEND}
+    wanted = {name.removeprefix('capabilities:'): value for name, value in kind.extra_specs.items()}
+    return all(wanted.get(name, value) == value for name, value in STORAGE.items())
 
 
 def from_image(image: Image) -> Origin:
@@ -193,7 +197,7 @@ def _from_backup(connection: sa.Connection, context: Context, backup_id: str) ->
     if backup['status'] != 'available':
         raise errors.Invalid(f'Invalid backup: Backup {backup_id} is {backup["status"]}.')
     kept = {name: backup[name] for name in ('bootable', 'image_metadata', 'availability_zone')}
-    return Origin(backup['size'], sized=True, **kept)
+    return Origin(backup['size'], sized=True, metadata=backup['volume_metadata'], **kept)
 
 
 def _from_volume(volume: Volume) -> Origin:
