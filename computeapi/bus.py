@@ -11,6 +11,7 @@ import importlib
 import logging
 import os
 import threading
+import uuid
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -112,10 +113,25 @@ def leave() -> NoReturn:
     os._exit(0)
 
 
-class Bus:
-    """The bus of a configuration; cfg.ConfigFileValueError if it is not usable."""
+class ReplyNames:
+    """The part of the name of a reply queue that follows `reply_`: the topic that its process serves, and a random
+    part."""
 
-    def __init__(self, conf: cfg.ConfigOpts):
+    def __init__(self, topic: str):
+        self.topic = topic
+
+    def get(self) -> str:
+        """The interface that oslo.messaging expects."""
+        return f'{self.topic}_{uuid.uuid4().hex}'
+
+
+class Bus:
+    """The bus of a configuration; cfg.ConfigFileValueError if it is not usable.
+
+    own: the topic of a process whose broker user may only use what is its own. Its reply queue is named after it,
+    because a user who may read reply queues of any name can read the answers to the control plane."""
+
+    def __init__(self, conf: cfg.ConfigOpts, own: str | None = None):
         register(conf)
         self.library, self.troubles = library(), _troubles()
         self.name = conf.control_exchange
@@ -123,6 +139,9 @@ class Bus:
             self.transport = self.library.get_rpc_transport(conf)
         except (self.library.MessagingException, cfg.Error, ValueError) as error:
             raise cfg.ConfigFileValueError(f'transport_url: {error}') from None
+        if own is not None:
+            # The library's own way to name queues needs lock files, and that the leader of the process group lives.
+            self.transport._driver._q_manager = ReplyNames(self._named(own))
         self.calls = threading.BoundedSemaphore(MOST_CALLS)
         self.served: list[Any] = []
 
@@ -137,8 +156,11 @@ class Bus:
         return self._within(seconds + GRACE_SECONDS, functools.partial(client.call, {}, method, **arguments))
 
     def _target(self, topic: str, **facts: Any) -> Any:
+        return self.library.Target(exchange=self.name, topic=self._named(topic), **facts)
+
+    def _named(self, topic: str) -> str:
         """Several clouds can share a broker, each with its own `control_exchange`."""
-        return self.library.Target(exchange=self.name, topic=f'{self.name}-{topic}', **facts)
+        return f'{self.name}-{topic}'
 
     def _within(self, seconds: float, ask: Callable[[], Any]) -> Any:
         """The result of `ask`, if it returns within this time."""

@@ -46,7 +46,7 @@ class AgentProcess:
         state.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.store = own_store(state)
         self.driver = Service(conf, self.store, binary='computeapi-agent').hypervisor
-        self.bus = Bus(conf)
+        self.bus = Bus(conf, topic_of(self.host))
         self.gate = ConsoleGate(self.driver, options.my_ip, options.console_port)
         self.memory = Memory(state / 'servers')
         self.lanes = Lanes(self.memory, options.errands)

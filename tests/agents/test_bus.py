@@ -1,12 +1,17 @@
 """The bus, with a real broker and without one."""
 
 import datetime
+import re
+import shlex
 import ssl
 import threading
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from urllib.parse import urlsplit
 
+import amqp
+import kombu
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -17,6 +22,7 @@ from oslo_config import cfg
 from computeapi import bus, config
 from computeapi.bus import Bus, Unanswered, Unheard
 from computeapi.observers.knowledge import Knowledge
+from tests import broker
 from tests.deployment.conftest import free_port
 from tests.proxy import Proxy
 
@@ -32,19 +38,19 @@ class Echo:
         raise LookupError('there is nothing')
 
 
-def conf_of(url, **options):
+def conf_of(url, exchange='bus-tests', **options):
     conf = config.load()
     bus.register(conf)
     conf.set_override('transport_url', url)
-    conf.set_override('control_exchange', 'bus-tests')
+    conf.set_override('control_exchange', exchange)
     for name, value in options.items():
         conf.set_override(name, value, 'oslo_messaging_rabbit')
     return conf
 
 
 @contextmanager
-def opened(url, **options):
-    made = Bus(conf_of(url, **options))
+def opened(url, own=None, **options):
+    made = Bus(conf_of(url, **options), own)
     yield made
     made.close()
 
@@ -53,14 +59,18 @@ def opened(url, **options):
 def served(transport_url):
     with opened(transport_url) as made:
         made.serve('echo', Echo(), 4)
-        deadline = time.monotonic() + 30
-        while True:
-            try:
-                made.call('echo', 'say', 3, word='begin')
-                break
-            except Unanswered:
-                assert time.monotonic() < deadline
+        answered(made, 'echo')
         yield made
+
+
+def answered(caller, topic):
+    """What the topic answers, as soon as it is served."""
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            return caller.call(topic, 'say', 3, word='begin')
+        except Unanswered:
+            assert time.monotonic() < deadline
 
 
 def test_what_is_asked_is_answered_and_mistakes_are_told(served):
@@ -106,6 +116,46 @@ def test_calls_that_hang_do_not_pile_up(monkeypatch):
         for expected in ('accepted no message', '128 calls are already waiting'):
             with pytest.raises(Unanswered, match=expected):
                 made.call('echo', 'say', 0.1, word='hello')
+
+
+@pytest.fixture
+def restricted(transport_url):
+    """The URL of the broker for a user with the permissions that the documentation gives to the host compute1."""
+    text = (Path(__file__).parents[2] / 'docs' / 'how-to' / 'deploying.md').read_text()
+    [own] = re.findall(r"^own='(.*)'$", text, re.MULTILINE)
+    rights = re.search(r'set_permissions -p compute host-compute1 \\\n(.*)', text)[1]
+    topics = re.search(r'set_topic_permissions -p compute host-compute1 (.*)', text)[1]
+    name = f'host-{broker.VHOST}'
+    broker.control('add_user', name, 'other')
+    for command, written in (('set_permissions', rights), ('set_topic_permissions', topics)):
+        words = shlex.split(written.replace('$own', own).replace(r'\$', '$'))
+        broker.control(command, '-p', broker.VHOST, name, *words)
+    address = urlsplit(transport_url)
+    yield address._replace(netloc=f'{name}:other@{address.hostname}:{address.port}').geturl()
+    broker.control('delete_user', name)
+
+
+def test_a_host_cannot_read_answers_to_others(restricted, transport_url):
+    name = 'computeapi'
+    with opened(transport_url, exchange=name) as control, opened(restricted, 'agent-compute1', exchange=name) as agent:
+        control.serve('control', Echo(), 4)
+        agent.serve('agent-compute1', Echo(), 4)
+        for caller, topic in ((agent, 'control'), (control, 'agent-compute1')):
+            assert answered(caller, topic) == 'begin'
+        replies = [queue for queue in broker.queues() if queue.startswith('reply_')]
+        with kombu.Connection(restricted.replace('rabbit:', 'amqp:')) as connection:
+            readable = [queue for queue in replies if may_read(connection, queue)]
+    assert len(replies) > 1 and len(readable) == 1
+    assert re.fullmatch('reply_computeapi-agent-compute1_[0-9a-f]{32}', readable[0])
+
+
+def may_read(connection, queue):
+    with connection.channel() as channel:
+        try:
+            channel.basic_consume(queue, callback=lambda message: None)
+        except amqp.AccessRefused:
+            return False
+    return True
 
 
 class SecureProxy(Proxy):
