@@ -335,9 +335,10 @@ class Service:
         if self.bus is not None:
             from computeapi.backends.hypervisor.remote.calls import CONTROL
             from computeapi.backends.hypervisor.remote.signing import secret_of
-            from computeapi.compute.hearing import AgentHearing
+            from computeapi.compute.hearing import AgentHearing, networks_of
 
-            hearing = AgentHearing(self.store, self.hosts, self.take_back, secret_of(self.conf))
+            facts = (secret_of(self.conf), networks_of(self.conf))
+            hearing = AgentHearing(self.store, self.hosts, self.take_back, *facts)
             self.bus.serve(CONTROL, hearing, self.conf.workers)
 
     def take_back(self, host: str, machines: Collection[str]) -> None:

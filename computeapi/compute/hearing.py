@@ -2,13 +2,19 @@
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any
 
+import orjson
 import sqlalchemy as sa
+from oslo_config import cfg
+from oslo_utils.uuidutils import is_uuid_like
 
 from computeapi.backends.hypervisor import Host
 from computeapi.backends.hypervisor.remote.calls import EXPECTATION, REPORT, Expectation, Report
+from computeapi.backends.hypervisor.remote.codec import UNREADABLE
 from computeapi.backends.hypervisor.remote.signing import is_signed, key_of
 from computeapi.compute.hosts import HostRegistry
 from computeapi.db import audits, hypervisors
@@ -20,6 +26,9 @@ from computeapi.states import VMState
 LOG = logging.getLogger(__name__)
 WITH_MACHINES = frozenset(VMState) - {VMState.BUILDING, VMState.ERROR, VMState.SHELVED_OFFLOADED, VMState.DELETED}
 """The states of servers that have a virtual machine."""
+MOST_BYTES = 2**20
+"""The size limit of a report; tens of thousands of virtual machines fit."""
+Networks = Sequence[IPv4Network | IPv6Network]
 
 
 class AgentHearing:
@@ -28,6 +37,7 @@ class AgentHearing:
     returned: called when the agent of a host starts, with the name of the host and the servers whose machines it found;
     it runs in a thread of its own, one at a time for each host.
     secret: the secret from which the keys of agents are derived; None: all reports are trusted.
+    networks: those in which the addresses of hosts must lie; empty: any.
     """
 
     def __init__(
@@ -36,23 +46,23 @@ class AgentHearing:
         registry: HostRegistry,
         returned: Callable[[str, Collection[str]], None],
         secret: str | None = None,
+        networks: Networks = (),
     ):
         self._store, self._registry, self._returned, self._secret = store, registry, returned, secret
+        self._networks = networks
         self._lock, self._returning = threading.Lock(), set[str]()
 
     def report(self, context: Mapping[str, Any], report: Mapping[str, Any], **unknown: Any) -> Any:
         """Record a report of an agent about its host, and answer what should be on that host."""
-        said: Report = REPORT.read(report)
-        key = key_of(self._secret, said.host.name) if self._secret else None
-        if not is_signed(key, 'report', {'report': report, **unknown}):
-            LOG.warning('A report of host %s is rejected: it is not signed with its key', said.host.name)
-            return EXPECTATION.write(Expectation(refused=f'it is not signed with the key of host {said.host.name}'))
-        if self._store.ask(is_of_another, said.host):
-            hostname = said.host.hypervisor_hostname
-            LOG.warning(
-                'A report of host %s is rejected: hypervisor %s belongs to another host', said.host.name, hostname
-            )
-            return EXPECTATION.write(Expectation(refused=f'hypervisor {hostname} is of another host'))
+        try:
+            said: Report = read(report)
+        except UNREADABLE:
+            LOG.warning('A report is rejected: it is not valid')
+            return EXPECTATION.write(Expectation(refused='it is not valid'))
+        refused = self._refusal(said, {'report': report, **unknown})
+        if refused:
+            LOG.warning('A report of host %s is rejected: %s', said.host.name, refused)
+            return EXPECTATION.write(Expectation(refused=refused))
         now = self._store.clock()
         agent = Agent(
             host=said.host.name,
@@ -76,6 +86,15 @@ class AgentHearing:
                 threading.Thread(target=self._return, args=arguments, name=name, daemon=True).start()
         return EXPECTATION.write(self._expected(said))
 
+    def _refusal(self, said: Report, message: Mapping[str, Any]) -> str | None:
+        """Why the report is rejected, if it is."""
+        host = said.host
+        if not is_signed(key_of(self._secret, host.name) if self._secret else None, 'report', message):
+            return f'it is not signed with the key of host {host.name}'
+        if self._networks and not is_within(host.host_ip, self._networks):
+            return f'its address {host.host_ip} is not in [agent]allowed_networks'
+        return self._store.ask(misnamed, host)
+
     def _return(self, host: str, machines: Collection[str]) -> None:
         try:
             self._returned(host, machines)
@@ -94,7 +113,48 @@ class AgentHearing:
         return Expectation(sorted(expected), sorted(claimed), sorted(leaving))
 
 
-def is_of_another(connection: sa.Connection, host: Host) -> bool:
-    """Whether a hypervisor of that name belongs to another host."""
+def read(report: Mapping[str, Any]) -> Report:
+    """UNREADABLE for a report that no agent sends, or that cannot be stored."""
+    said: Report = REPORT.read(report)
+    host = said.host
+    texts = [(each, 64) for each in (host.hypervisor_type, host.host_ip, said.release)]
+    texts += [(said.id, 36), *((each, 255) for each in (host.name, host.hypervisor_hostname, said.machine))]
+    numbers = (host.hypervisor_version, host.vcpus, host.memory_mb, host.local_gb, said.pid)
+    if (
+        None in (host.cpu_info, said.capabilities, said.connector)
+        or len(orjson.dumps(report)) > MOST_BYTES
+        or any(not 0 < len(text) <= longest or not text.isprintable() for text, longest in texts)
+        or any(not 0 <= number < 2**31 for number in numbers)
+        or not all(map(is_uuid_like, said.machines))
+    ):
+        raise ValueError('not a report')
+    # Cells are the administrator's.
+    return replace(said, host=replace(host, cell=Host.cell))
+
+
+def is_within(address: str, networks: Networks) -> bool:
+    """Whether it is an address, and not a name that could stand for any, in one of the networks."""
+    try:
+        return any(ip_address(address) in each for each in networks)
+    except ValueError:
+        return False
+
+
+def misnamed(connection: sa.Connection, host: Host) -> str | None:
+    """What is wrong with the name of its hypervisor, if anything: it never changes, and belongs to one host."""
     hostname = host.hypervisor_hostname
-    return hypervisors.exists(connection, None, hostname) and not hypervisors.exists(connection, host.name, hostname)
+    if hypervisors.exists(connection, host.name, hostname):
+        return None
+    if hypervisors.exists(connection, None, hostname):
+        return f'hypervisor {hostname} is of another host'
+    if hypervisors.exists(connection, host.name, None):
+        return f'host {host.name} has another hypervisor than {hostname}'
+    return None
+
+
+def networks_of(conf: cfg.ConfigOpts) -> Networks:
+    """The networks of hosts; cfg.ConfigFileValueError."""
+    try:
+        return [ip_network(text) for text in conf.agent.allowed_networks]
+    except ValueError as error:
+        raise cfg.ConfigFileValueError(f'[agent]allowed_networks: {error}') from None

@@ -21,6 +21,12 @@ AGENT = [
         'from, at least 32 characters long. Only reports that agents sign are then accepted. Unset: the reports of '
         'everybody that the broker lets in.',
     ),
+    cfg.ListOpt(
+        'allowed_networks',
+        default=[],
+        help='On the control plane: the networks in which the addresses of hosts lie, e.g. 192.0.2.0/24. Reports of '
+        'agents with other addresses are rejected, so console proxies connect to nothing else. Unset: any address.',
+    ),
     cfg.StrOpt(
         'key',
         secret=True,

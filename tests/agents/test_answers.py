@@ -6,16 +6,21 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from oslo_config import cfg
 
-from computeapi.backends.hypervisor import Capability, Host, HostDown, HypervisorError, NotYet, require
+from computeapi import config
+from computeapi.backends.hypervisor import Capability, Console, Host, HostDown, HypervisorError, NotYet, require
 from computeapi.backends.hypervisor.remote import driver as module
 from computeapi.backends.hypervisor.remote.calls import ANSWER, REPORT, AgentAnswer, AnswerKind, Report
+from computeapi.backends.hypervisor.remote.codec import codec
 from computeapi.backends.hypervisor.remote.driver import RemoteHypervisor
-from computeapi.compute.hearing import AgentHearing
+from computeapi.compute.hearing import AgentHearing, networks_of
 from computeapi.compute.hosts import HostRegistry
+from computeapi.db import cells
 from computeapi.errors import NotSupported
 
 HOSTS = ('alpha', 'beta')
+CONSOLE = codec(Console)
 OWN, STRANGE = [[str(uuid.uuid4()), host] for host in HOSTS]
 
 
@@ -31,9 +36,11 @@ class Answering:
         return ANSWER.write(found) if isinstance(found, AgentAnswer) else found
 
 
-def report_of(host, *capabilities, **facts):
-    said = Host(host, host, 'QEMU', 7002022, '127.0.0.1', 8, 1024, 10)
-    return REPORT.write(Report(replace(said, **facts), frozenset(capabilities), 'x', 'x', 1, 'x'))
+def report_of(host, *capabilities, said=None, **facts):
+    """said: fields of the report, besides those of the host."""
+    its = Host(host, host, 'QEMU', 7002022, '192.0.2.1', 8, 1024, 10)
+    report = Report(replace(its, **facts), frozenset(capabilities), 'x', 'x', 1, 'x')
+    return REPORT.write(replace(report, **said or {}))
 
 
 @pytest.fixture
@@ -139,3 +146,76 @@ def test_a_host_takes_no_hypervisor_from_another(hearing, driver):
     answer = hearing.report({}, report_of('alpha', hypervisor_hostname='beta'))
     assert answer['refused'] == 'hypervisor beta is of another host'
     assert [(each.name, each.hypervisor_hostname) for each in driver.hosts()] == [(host, host) for host in HOSTS]
+
+
+def test_a_host_keeps_its_hypervisor_and_its_cell(hearing, driver, store):
+    answer = hearing.report({}, report_of('alpha', hypervisor_hostname='gamma', said={'id': 'y'}))
+    assert answer['refused'] == 'host alpha has another hypervisor than gamma'
+    assert hearing.report({}, report_of('alpha', cell='cell9', said={'id': 'y'}))['refused'] == ''
+    assert {each.cell for each in driver.hosts()} == {'cell1'} == {each.name for each in store.ask(cells.every)}
+
+
+@pytest.mark.parametrize(
+    'facts',
+    [
+        {'name': None},
+        {'name': ''},
+        {'name': 'x' * 256},
+        {'hypervisor_hostname': 'x\nINFO all is well'},
+        {'hypervisor_type': 'x' * 65},
+        {'host_ip': ''},
+        {'vcpus': -1},
+        {'memory_mb': 2**31},
+        {'local_gb': None},
+        {'cpu_info': {'model': 'x' * 2**20}},
+        {'said': {'machine': 'x' * 256}},
+        {'said': {'connector': None}},
+        {'said': {'machines': ['x']}},
+        {'said': {'machines': [str(uuid.uuid4())] * 30_000}},
+    ],
+)
+def test_a_report_that_no_agent_sends_is_refused(hearing, caplog, facts):
+    report = report_of('alpha', **facts)
+    assert hearing.report({}, report)['refused'] == 'it is not valid'
+    assert max(map(len, caplog.messages)) < 100
+    assert hearing.report({}, {'host': 'alpha'})['refused'] == 'it is not valid'
+
+
+def test_hosts_have_addresses_in_the_networks_of_hosts(store):
+    registry = HostRegistry(store, list, control=None, beat_seconds=0, clock=store.clock)
+    conf = config.load()
+    conf.set_override('allowed_networks', ['192.0.2.0/24', '2001:db8::/64'], 'agent')
+    hearing = AgentHearing(store, registry, lambda host, machines: None, None, networks_of(conf))
+    for address, refused in (('192.0.2.7', False), ('2001:db8::7', False), ('127.0.0.1', True), ('localhost', True)):
+        assert bool(hearing.report({}, report_of('alpha', host_ip=address))['refused']) is refused
+    conf.set_override('allowed_networks', ['192.0.2.1/24'], 'agent')
+    with pytest.raises(cfg.ConfigFileValueError, match='allowed_networks'):
+        networks_of(conf)
+
+
+WORD = '0123456789abcdef' * 4
+
+
+def test_a_console_is_at_the_address_of_its_host(driver, bus, servers):
+    bus.answers = {'agent-alpha': done(CONSOLE.write(Console('127.0.0.1', 5999, internal_access_path=WORD)))}
+    found = driver.console(servers.get(servers.add(host='alpha')), 'vnc')
+    assert found == Console('192.0.2.1', 5999, internal_access_path=WORD)
+
+
+@pytest.mark.parametrize(
+    'facts',
+    [
+        {'port': 0},
+        {'port': 2**16},
+        {'port': None},
+        {'tls_port': 2**31},
+        {'internal_access_path': None},
+        {'internal_access_path': f'{WORD}\n'},
+        {'internal_access_path': 'FLUSHALL'},
+    ],
+)
+def test_a_console_that_no_gate_has_is_not_connected_to(driver, bus, servers, facts):
+    console = Console('192.0.2.1', 5999, internal_access_path=WORD)._replace(**facts)
+    bus.answers = {'agent-alpha': done(CONSOLE.write(console))}
+    with pytest.raises(HypervisorError, match='Host alpha sent an invalid response'):
+        driver.console(servers.get(servers.add(host='alpha')), 'vnc')

@@ -25,6 +25,7 @@ MAY_DRAW = {
     'backends/identity/local/stored_credentials.py': 'keys of EC2',
     'backends/identity/local/tokens.py': 'tokens',
     'backends/volume/local/transfers.py': 'keys of transfers',
+    'bus.py': 'names of queues',
     'compute/consoles.py': 'tokens of consoles',
     'compute/guest/reader.py': 'the entropy of guests',
     'compute/tasks/queue.py': 'which process has what',

@@ -1,5 +1,6 @@
 """Connects a proxy to a console on another machine: through the gateway of the agent there, with a secret word."""
 
+import re
 import socket
 
 from computeapi.backends.hypervisor import Console, HypervisorError
@@ -8,6 +9,8 @@ from computeapi.errors import Error, NotSupported
 CONNECT_SECONDS = 5.0
 PROTOCOLS = frozenset({'vnc', 'serial', 'spice'})
 """The protocols that this service's proxies speak; for others, clients connect to the console themselves."""
+WORD = re.compile('[0-9a-f]{64}')
+"""The secret word for a console. Nothing else is sent to an address that an agent has chosen."""
 END = b'\n'
 """Ends the word."""
 OPEN, CLOSED, UNKNOWN = b'+', b'-', b'?'
@@ -15,6 +18,15 @@ OPEN, CLOSED, UNKNOWN = b'+', b'-', b'?'
 
 SILENT_SECONDS, PROBE_SECONDS, PROBES = 60, 10, 6
 """TCP keepalive: seconds of silence before the first probe, seconds between probes, and unanswered probes allowed."""
+
+
+def is_sound(console: Console, protocol: str) -> bool:
+    """Whether an agent answers this when it is asked for a console."""
+    word = console.internal_access_path or ''
+    ports = (console.port, console.port if console.tls_port is None else console.tls_port)
+    if not all(isinstance(port, int) and 0 < port < 2**16 for port in ports):
+        return False
+    return WORD.fullmatch(word) is not None if protocol in PROTOCOLS else len(word) <= 255
 
 
 def connect(console: Console, protocol: str) -> socket.socket:

@@ -166,6 +166,15 @@ class RemoteHypervisor:
     def power_state(self, server: Server) -> PowerState | None:
         return None if server.host is None else self._ask(server.host, 'power_state', server)
 
+    def console(self, server: Server, protocol: str) -> Console:
+        """At the registered address of the host, whatever address its agent answers: proxies connect to it."""
+        host = server.host or ''
+        found: Console = self._ask(host, 'console', server, protocol)
+        nodes = self.store.ask(hypervisors.of_host, host)
+        if not nodes or not consoles.is_sound(found, protocol):
+            raise HypervisorError(f'Host {host} sent an invalid response.')
+        return found._replace(host=nodes[0].host_ip)
+
     def switch_host(self, host: str, on: bool) -> None:
         raise NotSupported('A host cannot be switched on or off from itself.')
 
