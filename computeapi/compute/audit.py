@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import timedelta
 from functools import partial
+from operator import itemgetter
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -20,7 +21,7 @@ from computeapi.compute.servers.deletion import DELETE, SOFT_DELETE
 from computeapi.compute.servers.reset import RESET
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
-from computeapi.db import allocations, audits, quota_usages, quotas, tasks
+from computeapi.db import allocations, audits, quota_usages, quotas
 from computeapi.db import servers as rows
 from computeapi.db.quota_usages import Counted
 from computeapi.errors import Error, NeighbourAway
@@ -29,6 +30,10 @@ from computeapi.states import GOING, TaskState, VMState
 LOG = logging.getLogger(__name__)
 # How much of one kind one audit checks; the next one continues.
 MOST = 1000
+# How many of the machines that one host reports are treated as strays in one audit: each takes a call of its agent.
+STRAYS = 20
+# The host in a pair of a server and a host.
+HOST = itemgetter(1)
 # For how long other services are asked for leftovers of a deleted server.
 REMEMBERED = timedelta(days=1)
 # An image that waits this long for its data will get none: uploads are recorded before they start.
@@ -113,21 +118,28 @@ class CloudAudit:
 
     def machines(self) -> Iterator[Finding]:
         """Machines on hosts on which the server has no claim."""
-        yield from self._strays(list(self.platform.hypervisor.machines()))
+        for _, found in itertools.groupby(sorted(self.platform.hypervisor.machines(), key=HOST), HOST):
+            yield from self._strays(list(found))
 
     def _strays(self, found: Collection[tuple[str, str]]) -> Iterator[Finding]:
-        """The stray machines among these (server, host) pairs."""
+        """At most STRAYS stray machines among these (server, host) pairs of one host, first those to be removed."""
+        strays = sorted(self._all_strays(found), key=lambda finding: finding.mend is None)
+        return iter(strays[:STRAYS])
+
+    def _all_strays(self, found: Collection[tuple[str, str]]) -> Iterator[Finding]:
         ids = {server_id for server_id, _ in found}
         with self.store.read() as connection:
             unheld, claimed = audits.unheld(connection, ids), audits.claims_of(connection, ids)
-            strangers = ids - audits.known(connection, ids)
+            known, places = audits.known(connection, ids), audits.places_of(connection, ids) | claimed
         for server_id, host in found:
-            if server_id in strangers:
-                # It belongs to another cloud, or the database was restored: its data may be needed.
-                yield Finding(f'the machine on {host}', server_id, None, 'an unknown server')
-            if server_id in unheld and (server_id, host) not in claimed:
-                mend = self._settle if unheld[server_id] else self._destroy
-                yield Finding(f'the machine on {host}', server_id, partial(mend, server_id, host))
+            if (server_id, host) not in places:
+                # It belongs to another cloud, or the database was restored: its data may be needed. Or its host has
+                # been taken over, and must learn nothing of a server that was never there.
+                owner = 'a server that was never there' if server_id in known else 'an unknown server'
+                yield Finding(f'the machine on {host}', server_id, None, owner)
+            elif server_id in unheld and (server_id, host) not in claimed:
+                mend = partial(placement.remove_stray, self.platform, server_id, host)
+                yield Finding(f'the machine on {host}', server_id, mend)
 
     def belongings(self) -> Iterator[Finding]:
         """Ports and volumes that are still attached to recently deleted servers."""
@@ -207,14 +219,6 @@ class CloudAudit:
         with self.store.write() as connection:
             quotas.lock(connection, held.holder_id or held.user_id)
             quota_usages.count(connection, dict(quota_usages.differences(connection, held)))
-
-    def _destroy(self, server_id: str, host: str) -> None:
-        """A deleted server does not come back, but a worker that had a task for it may; the newest claim fences it
-        off."""
-        server = self.store.ask(rows.get, server_id, deleted=True)
-        if server is not None:
-            newest = self.store.ask(tasks.newest_claim, server_id)
-            placement.remove_stray(self.platform, server, host, newest)
 
     def _free(self, connection: sa.Connection, server_id: str) -> rows.Server | None:
         """The server, unless it is deleted or a task holds it."""

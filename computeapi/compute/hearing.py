@@ -107,9 +107,9 @@ class AgentHearing:
         with self._store.read() as connection:
             expected = {each.uuid for each in rows.on_host(connection, host, WITH_MACHINES)}
             claimed = {server_id for server_id, there in audits.claims_of(connection, said.machines) if there == host}
-            stray = audits.known(connection, set(said.machines) - claimed)
+            there = {server_id for server_id, place in audits.places_of(connection, said.machines) if place == host}
             # A deletion in progress may have found the host down; it keeps its claim there until it ends.
-            leaving = stray | audits.going(connection, said.machines)
+            leaving = audits.known(connection, there - claimed) | audits.going(connection, there | claimed)
         return Expectation(sorted(expected), sorted(claimed), sorted(leaving))
 
 

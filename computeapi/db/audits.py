@@ -9,6 +9,8 @@ import sqlalchemy as sa
 from computeapi.db.server_migrations import MOVED
 from computeapi.db.tables.compute import allocations
 from computeapi.db.tables.servers import migrations, server_tags, servers, tasks
+from computeapi.db.tables.servers import server_action_events as events
+from computeapi.db.tables.servers import server_actions as actions
 from computeapi.states import GOING, VMState
 
 UNHELD = ~sa.exists().where(tasks.c.server_id == servers.c.uuid)
@@ -81,6 +83,20 @@ def claims_of(connection: sa.Connection, server_ids: Collection[str]) -> set[tup
     """Pairs of these servers with the hosts that they have a claim on."""
     found = sa.select(allocations.c.server_id, allocations.c.host).where(allocations.c.server_id.in_(server_ids))
     return {(server_id, host) for server_id, host in connection.execute(found)}
+
+
+def places_of(connection: sa.Connection, server_ids: Collection[str]) -> set[tuple[str, str]]:
+    """Pairs of these servers with the hosts on which they are, have been, or were to be."""
+    acted = sa.select(actions.c.server_id, events.c.host).join(events, events.c.action_id == actions.c.id)
+    found = set[tuple[str, str]]()
+    for statement in (
+        sa.select(servers.c.uuid, servers.c.host).where(servers.c.uuid.in_(server_ids)),
+        sa.select(migrations.c.server_id, migrations.c.source_host).where(migrations.c.server_id.in_(server_ids)),
+        sa.select(migrations.c.server_id, migrations.c.dest_host).where(migrations.c.server_id.in_(server_ids)),
+        acted.where(actions.c.server_id.in_(server_ids)).distinct(),
+    ):
+        found |= {(server_id, host) for server_id, host in connection.execute(statement)}
+    return found
 
 
 def is_unheld(connection: sa.Connection, server_id: str) -> bool:

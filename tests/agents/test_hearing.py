@@ -14,7 +14,7 @@ from computeapi.compute.hearing import AgentHearing
 from computeapi.compute.hosts import HostRegistry
 from computeapi.db import allocations
 from computeapi.db.allocations import Amounts
-from computeapi.db.tables.servers import domains
+from computeapi.db.tables.servers import domains, migrations
 from computeapi.states import TaskState
 from tests.agents.cloud import MACHINE
 
@@ -76,21 +76,24 @@ def machine(own):
 
 
 def test_an_agent_hears_what_is_to_go(worker, reporter, store, servers, machine):
-    stays, going, elsewhere = (machine(servers.add(host=host)) for host in (HOST, HOST, 'beta'))
-    deleted, stranger = machine(servers.add(deleted_at=servers.now(), host=None)), machine(str(uuid.uuid4()))
+    stays, going, elsewhere, never = (machine(servers.add(host=host)) for host in (HOST, HOST, 'beta', 'beta'))
+    deleted, stranger = machine(servers.add(deleted_at=servers.now(), host=HOST)), machine(str(uuid.uuid4()))
+    facts = {'migration_type': 'live-migration', 'status': 'completed', 'created_at': servers.now()}
+    move = {'uuid': str(uuid.uuid4()), 'server_id': elsewhere, 'source_host': HOST, 'dest_host': 'beta', **facts}
+    store.tell(lambda connection: connection.execute(migrations.insert().values(**move)))
     for server_id in (stays, going):
         store.tell(allocations.replace, server_id, HOST, Amounts(), CLAIM)
     servers.change(going, task_state=TaskState.DELETING)
     worker.let.set()
     reporter.tell()
     assert set(worker.expected.leaving) == {going, elsewhere, deleted}
-    assert worker.told == [(HOST, sorted([stays, going, elsewhere, deleted, stranger]))]
+    assert worker.told == [(HOST, sorted([stays, going, elsewhere, never, deleted, stranger]))]
 
 
 def test_an_agent_says_what_is_there_until_nothing_is_to_go(worker, reporter, own, servers, machine, caplog):
     """The worker that should remove it may have been killed, so the report is repeated, but not while that work is in
     progress."""
-    deleted = machine(servers.add(deleted_at=servers.now(), host=None))
+    deleted = machine(servers.add(deleted_at=servers.now(), host=HOST))
     for _ in range(3):
         reporter.tell()
     assert len(worker.told) == 1

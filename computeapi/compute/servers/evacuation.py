@@ -1,11 +1,10 @@
 """Evacuation: a server whose host is down is booted on another one."""
 
-import contextlib
 import logging
 import time
 from collections.abc import Collection
 
-from computeapi.backends.hypervisor import HypervisorError, Outdated, PowerState
+from computeapi.backends.hypervisor import HypervisorError, NotYet, Outdated, PowerState
 from computeapi.compute.hosts import is_host_up
 from computeapi.compute.platform import Platform
 from computeapi.compute.servers import config_drive, disks, moves, placement, plugging, signatures
@@ -13,8 +12,7 @@ from computeapi.compute.servers.changes import Changes, check, locked
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
-from computeapi.db import allocations, hypervisors, server_migrations, tasks
-from computeapi.db import servers as rows
+from computeapi.db import allocations, hypervisors, server_migrations
 from computeapi.db.server_migrations import EVACUATION, Migration
 from computeapi.db.servers import Server
 from computeapi.errors import Invalid, NotFound
@@ -130,16 +128,13 @@ def return_hosts(platform: Platform, names: Collection[str]) -> None:
     """Handle hosts that are back: remove the servers that were evacuated from them while they were down. A server that
     a task holds, which may bring it there again, is left to that task and to the next audit."""
     for migration in platform.store.ask(server_migrations.evacuations_from, names):
-        with platform.store.write() as connection:
-            server = rows.get(connection, migration.server_id, deleted=True, lock=True)
-            is_held, newest = (ask(connection, migration.server_id) for ask in (tasks.is_held, tasks.newest_claim))
-            hosts = allocations.hosts_of(connection, migration.server_id)
-        # It may have moved back in another way.
-        if server is not None and migration.source_host not in hosts:
-            if is_held:
-                continue
-            with contextlib.suppress(Outdated):
-                placement.remove_stray(platform, server, migration.source_host, newest)
+        try:
+            placement.remove_stray(platform, migration.server_id, migration.source_host or '')
+        except NotYet:
+            continue
+        except Outdated:
+            # It may have moved back in another way.
+            pass
         values = {'status': MigrationStatus.COMPLETED, 'updated_at': platform.clock()}
         platform.store.tell(server_migrations.change, migration.id, values, [MigrationStatus.DONE])
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi.backends.hypervisor import HostDown, Hypervisor
+from computeapi.backends.hypervisor import HostDown, Hypervisor, NotYet
 from computeapi.backends.hypervisor.behaviour import at_once
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler.spec import needs_of
 from computeapi.compute.servers import disks, ports
 from computeapi.compute.tasks.job import Job
 from computeapi.context import Context
-from computeapi.db import aggregates, allocations
+from computeapi.db import aggregates, allocations, tasks
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server, is_volume_backed
 from computeapi.errors import PortInUse, PortNotFound
@@ -55,9 +55,18 @@ def remove_machine(driver: Hypervisor, server: Server) -> None:
         LOG.warning('Host %s is down: the virtual machine of %s is left there for now', server.host, server.uuid)
 
 
-def remove_stray(platform: Platform, server: Server, host: str | None, newest: int) -> None:
-    """Destroy leftovers of the server on a host, unless another task has used it since that claim: Outdated."""
-    platform.hypervisor.during(at_once, newest).destroy(at(server, host))
+def remove_stray(platform: Platform, server_id: str, host: str) -> None:
+    """Destroy leftovers of the server on a host, unless it has a claim there. NotYet if a task holds the server, which
+    may bring it there again; Outdated if another task has done so since."""
+    with platform.store.write() as connection:
+        server = rows.get(connection, server_id, deleted=True, lock=True)
+        is_held, newest = (ask(connection, server_id) for ask in (tasks.is_held, tasks.newest_claim))
+        hosts = allocations.hosts_of(connection, server_id)
+    # It may have moved back.
+    if server is not None and host not in hosts:
+        if is_held:
+            raise NotYet(AGAIN_SECONDS)
+        platform.hypervisor.during(at_once, newest).destroy(at(server, host))
 
 
 def remove_machines(platform: Platform, server: Server, *, keep: str | None = None) -> None:

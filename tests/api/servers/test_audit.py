@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from computeapi.backends.hypervisor import NotYet, Outdated
 from computeapi.backends.hypervisor.behaviour import at_once
 from computeapi.clock import utcnow
+from computeapi.compute import audit as module
 from computeapi.compute.audit import CloudAudit
 from computeapi.compute.servers import placement
 from computeapi.compute.servers.deletion import leave_nothing
@@ -17,7 +18,7 @@ from computeapi.db import allocations
 from computeapi.db.allocations import Amounts
 from computeapi.db.tables.compute import hypervisors, quota_usages
 from computeapi.db.tables.image import images
-from computeapi.db.tables.servers import domains, tasks
+from computeapi.db.tables.servers import domains, migrations, tasks
 from computeapi.db.tables.servers import servers as table
 from tests.api.servers.conftest import BOB, NETWORK
 from tests.soundness import problems
@@ -53,6 +54,19 @@ def repaired(audit, settle):
         return [finding.what for finding, _ in found]
 
     return repair
+
+
+@pytest.fixture
+def leave(change):
+    """leave(server_id): leaves a machine of the server on compute2, to which it was to be migrated."""
+
+    def leave(server_id):
+        facts = {'migration_type': 'migration', 'status': 'error', 'created_at': utcnow()}
+        move = {'uuid': str(uuid.uuid4()), 'server_id': server_id, 'dest_host': 'compute2', **facts}
+        change(migrations.insert().values(**move))
+        change(domains.insert().values(server_id=server_id, host='compute2', **MACHINE))
+
+    return leave
 
 
 CLAIM = Amounts(vcpus=1, memory_mb=64, disk_gb=1)
@@ -95,17 +109,17 @@ def test_a_deletion(api, cloud, server, change, repaired, state, store, doing):
 
 
 @pytest.mark.parametrize('alive', [True, False])
-def test_a_claim_and_a_machine_on_another_host(request, cloud, change, repaired, store, alive):
+def test_a_claim_and_a_machine_on_another_host(request, cloud, leave, repaired, store, alive):
     owner = request.getfixturevalue('server' if alive else 'gone')
     store.tell(allocations.replace, owner, 'compute2', Amounts(), CLAIM)
     assert repaired() == ['the claim on compute2']
-    change(domains.insert().values(server_id=owner, host='compute2', **MACHINE))
+    leave(owner)
     assert repaired() == ['the machine on compute2']
     assert problems(store) == []
 
 
-def test_who_had_work_on_a_deleted_server_makes_no_machine_of_it_again(cloud, gone, change, repaired, servers):
-    change(domains.insert().values(server_id=gone, host='compute2', **MACHINE))
+def test_who_had_work_on_a_deleted_server_makes_no_machine_of_it_again(cloud, gone, leave, repaired, servers):
+    leave(gone)
     assert repaired() == ['the machine on compute2']
     late, server = cloud.service.hypervisor.during(at_once, 1), placement.at(servers.get(gone), 'compute2')
     with pytest.raises(Outdated):
@@ -115,9 +129,9 @@ def test_who_had_work_on_a_deleted_server_makes_no_machine_of_it_again(cloud, go
 
 @pytest.mark.parametrize('trouble', [NotYet(1), Outdated('Claim 1 is not the newest.')])
 def test_a_machine_at_which_others_are_is_left_to_the_next_audit(
-    service, gone, change, audit, repaired, monkeypatch, trouble
+    service, gone, leave, audit, repaired, monkeypatch, trouble
 ):
-    change(domains.insert().values(server_id=gone, host='compute2', **MACHINE))
+    leave(gone)
 
     def destroy(self, server):
         raise trouble
@@ -134,6 +148,30 @@ def test_the_machine_of_a_server_that_nobody_knows_is_told_of_and_left_alone(clo
     [(finding, mended)] = audit.repair()
     assert (str(finding), mended) == (f'the machine on compute2 of an unknown server {stranger}', False)
     assert (stranger, 'compute2') in cloud.service.hypervisor.machines()
+
+
+@pytest.mark.parametrize('alive', [True, False])
+def test_the_machine_of_a_server_that_was_never_there_is_told_of_and_left_alone(
+    request, cloud, audit, change, monkeypatch, alive
+):
+    """A host that has been taken over must not learn of others' servers by naming them."""
+    owner = request.getfixturevalue('server' if alive else 'gone')
+    change(domains.insert().values(server_id=owner, host='compute2', **MACHINE))
+    with monkeypatch.context() as patched:
+        patched.delattr(type(cloud.service.hypervisor), 'destroy')
+        [(finding, mended)] = audit.repair()
+    assert (str(finding), mended) == (f'the machine on compute2 of a server that was never there {owner}', False)
+
+
+def test_only_so_many_machines_of_one_host_are_treated_in_one_audit(audit, gone, leave, change, monkeypatch):
+    """First those that can be removed."""
+    monkeypatch.setattr(module, 'STRAYS', 2)
+    for host in ('compute1', 'compute2'):
+        for _ in range(3):
+            change(domains.insert().values(server_id=str(uuid.uuid4()), host=host, **MACHINE))
+    leave(gone)
+    owners = ['an unknown server', 'an unknown server', 'server', 'an unknown server']
+    assert [finding.owner for finding in audit.findings()] == owners
 
 
 def test_what_a_resize_may_go_back_to_is_kept(cloud, act, server, repaired, store):

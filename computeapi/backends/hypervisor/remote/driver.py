@@ -15,6 +15,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, cast
 
+from oslo_utils.uuidutils import is_uuid_like
+
 from computeapi.backends.hypervisor import (
     Capability,
     Console,
@@ -61,6 +63,8 @@ ANSWER_SECONDS = 20.0
 AGAIN_SECONDS = 1.0
 # The longest delay that an agent can ask for before the next call.
 LONGEST_WAIT_SECONDS = 3600.0
+# How many virtual machines one host can report.
+MOST_MACHINES = 10_000
 # How long a host that did not answer is left alone.
 SILENCE_SECONDS = 5.0
 
@@ -154,7 +158,8 @@ class RemoteHypervisor:
                 except Error as error:
                     LOG.warning('Host %s does not report its virtual machines: %s', host.name, error)
                     continue
-                yield from ((server_id, there) for server_id, there in found if there == host.name)
+                own = (each for each in found[:MOST_MACHINES] if each[1] == host.name and is_uuid_like(each[0]))
+                yield from own
 
     def connector(self, host: str) -> Mapping[str, Any]:
         """As its agent last reported, so that volumes can also be detached while the host is down."""
