@@ -105,6 +105,24 @@ def test_nobody_waits_for_a_host_as_long_as_it_likes(driver, bus, servers, secon
     assert 0 <= wait.value.seconds <= 3600
 
 
+def test_nobody_calls_a_host_without_a_pause(driver, bus, servers):
+    bus.answers = {'agent-alpha': AgentAnswer(AnswerKind.NOT_YET, seconds=1e-9)}
+    with pytest.raises(NotYet) as wait:
+        driver.during(lambda step: 0.0, 1, 1).power_on(servers.get(servers.add(host='alpha')))
+    assert wait.value.seconds >= module.SHORTEST_WAIT_SECONDS
+
+
+@pytest.mark.parametrize(
+    'answer', [AgentAnswer(AnswerKind.FAILED, text='x\n' * 10**6), done('x\n' * 10**6), {'kind': 'x\n' * 10**6}]
+)
+def test_what_a_host_says_at_length_is_neither_logged_nor_stored(driver, bus, servers, caplog, answer):
+    bus.answers = {'agent-alpha': answer}
+    with pytest.raises(HypervisorError) as error:
+        driver.power_state(servers.get(servers.add(host='alpha')))
+    for text in (str(error.value), *caplog.messages):
+        assert len(text) < 1100 and '\n' not in text
+
+
 def test_who_cannot_wait_asks_again_until_his_time_is_over(monkeypatch, driver, bus, servers):
     monkeypatch.setattr(module, 'AGAIN_SECONDS', 0.1)
     bus.answers, began = {'agent-alpha': AgentAnswer(AnswerKind.NOT_YET, seconds=1)}, time.monotonic()

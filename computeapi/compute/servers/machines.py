@@ -14,6 +14,8 @@ from computeapi.errors import Conflict
 from computeapi.states import VMState
 
 CHANGE_PASSWORD = Requirement('changePassword', allowed={VMState.ACTIVE}, tells_lock=False)
+LONGEST_OUTPUT = 100 * 1024
+"""The characters of a console's output that one response contains."""
 POWER_NAMES: dict[int, str] = {
     PowerState.NOSTATE: 'pending',
     PowerState.RUNNING: 'running',
@@ -58,11 +60,11 @@ class Machines:
             raise not_ready(server) from None
 
     def console_output(self, server: Server, lines: int | None) -> str:
-        """The last *lines* of the serial console; None: all that is kept."""
+        """The last *lines* of the serial console, up to a limit; None: all that is kept."""
         if server.host is None:
             raise not_ready(server)
         require(self.hypervisor, Capability.CONSOLE_OUTPUT, server.host)
-        return self.hypervisor.console_output(server, lines)
+        return self.hypervisor.console_output(server, lines)[-LONGEST_OUTPUT:]
 
     def change_password(self, context: Context, server: Server, password: str) -> None:
         """Set the administrator's password in the server. It is passed on at once; what is stored is encrypted with the

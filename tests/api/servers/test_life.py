@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 
-from computeapi.compute.servers import disks
+from computeapi.compute.servers import disks, machines
 from computeapi.compute.servers.resize import Resizes
 from computeapi.errors import Conflict
 from tests.api.servers.conftest import IMAGE
@@ -515,7 +515,7 @@ def test_an_image_of_a_server(act, api, world, server):
     assert kept.properties['key'] == 'value' and kept.size
 
 
-def test_console_output(act, server):
+def test_console_output(act, server, monkeypatch):
     whole = act(server, 'os-getConsoleOutput', {}).json['output']
     act(server, 'reboot', {'type': 'HARD'})
     longer = act(server, 'os-getConsoleOutput', {}).json['output']
@@ -523,6 +523,8 @@ def test_console_output(act, server):
     assert act(server, 'os-getConsoleOutput', {'length': 1}).json['output'] == longer.splitlines()[-1]
     assert act(server, 'os-getConsoleOutput', {'length': 0}).json['output'] == ''
     assert act(server, 'os-getConsoleOutput', {'length': '9' * 400}).json['output'] == longer.rstrip()
+    monkeypatch.setattr(machines, 'LONGEST_OUTPUT', 10)
+    assert act(server, 'os-getConsoleOutput', {}).json['output'] == longer[-10:]
 
 
 def held(world, server):

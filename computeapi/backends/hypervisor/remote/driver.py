@@ -61,8 +61,10 @@ PATIENCE_SECONDS = 3.0
 # An agent that has not answered by then is down or unhealthy. The broker does not keep the message for longer.
 ANSWER_SECONDS = 20.0
 AGAIN_SECONDS = 1.0
-# The longest delay that an agent can ask for before the next call.
-LONGEST_WAIT_SECONDS = 3600.0
+# The shortest and the longest delay that an agent can ask for before the next call.
+SHORTEST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.05, 3600.0
+# The limit for error messages of an agent, which are logged and stored.
+LONGEST_TEXT = 1000
 # How many virtual machines one host can report.
 MOST_MACHINES = 10_000
 # How long a host that did not answer is left alone.
@@ -275,7 +277,7 @@ class RemoteHypervisor:
             self.silences.begin(host)
             raise
         except Unheard as error:
-            LOG.error('The agent of host %s failed unexpectedly: %s', host, error)
+            LOG.error('The agent of host %s failed unexpectedly: %s', host, shown(error))
             return AgentAnswer(AnswerKind.FAILED, text=f'The agent of host {host} failed unexpectedly.')
         self.silences.end(host)
         return cast(AgentAnswer, understood(host, ANSWER, found))
@@ -286,22 +288,28 @@ def understood(host: str, words: Codec, found: Any) -> Any:
     try:
         return words.read(found)
     except UNREADABLE as error:
-        LOG.error('The agent of host %s sent an invalid answer: %s', host, error)
+        LOG.error('The agent of host %s sent an invalid answer: %s', host, shown(error))
         raise HypervisorError(f'Host {host} sent an invalid response.') from None
+
+
+def shown(text: object) -> str:
+    """A text of an agent as part of a log line or of an error."""
+    return ''.join(each if each.isprintable() else ' ' for each in str(text)[:LONGEST_TEXT])
 
 
 def result_of(answer: AgentAnswer) -> Any:
     """Returns the result at the host, or raises the error that occurred there."""
     if answer.kind is AnswerKind.DONE:
         return answer.value
+    text = shown(answer.text)
     if answer.kind is AnswerKind.NOT_YET:
         seconds = answer.seconds or AGAIN_SECONDS
-        raise NotYet(seconds if 0 <= seconds <= LONGEST_WAIT_SECONDS else AGAIN_SECONDS)
+        raise NotYet(max(seconds, SHORTEST_WAIT_SECONDS) if 0 <= seconds <= LONGEST_WAIT_SECONDS else AGAIN_SECONDS)
     if answer.kind is AnswerKind.OUTDATED:
-        raise Outdated(answer.text)
+        raise Outdated(text)
     if answer.kind is AnswerKind.NOT_SUPPORTED:
-        raise NotSupported(answer.text)
-    raise (Unfit if answer.unfit else HypervisorError)(answer.text)
+        raise NotSupported(text)
+    raise (Unfit if answer.unfit else HypervisorError)(text)
 
 
 def _host(node: hypervisors.ComputeNode, *, on: bool) -> Host:
