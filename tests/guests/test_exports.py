@@ -2,11 +2,14 @@
 
 import socket
 import subprocess
+import threading
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import webob
 
+from computeapi.backends.hypervisor.qemu import exports as module
 from computeapi.backends.hypervisor.qemu import volumes as attached
 from computeapi.backends.hypervisor.qemu.drivers import Around, exports_of, local_driver
 from computeapi.backends.hypervisor.qemu.exported_volumes import keys_of
@@ -15,6 +18,7 @@ from computeapi.backends.hypervisor.qemu.work import TooSlow
 from computeapi.standalone.volume import cinder
 from tests.backends.implementations import ADMIN, ALICE
 from tests.guests.boot_sector import BANNER
+from tests.guests.machine import SECONDS
 from tests.guests.screens import echoes, wrote
 from tests.guests.test_volumes import device_of, settled
 
@@ -112,6 +116,31 @@ def test_a_port_that_somebody_else_has_by_now_is_another_one(guests, volumes, ho
         assert exporter_of(guests, held).runs and found['port'] != former['port']
     assert volumes.connection(ADMIN, held).connection == found
     assert found['key'] == former['key']
+
+
+def test_one_that_is_slow_to_start_delays_no_other(volumes, monkeypatch):
+    monkeypatch.setattr(module, 'LOCK_SECONDS', 1)
+    ids = [f'00000000-0000-4000-8000-00000000000{number}' for number in (1, 2)]
+    slow, starting, let, start = ids[0], threading.Event(), threading.Event(), VolumeExport.start
+
+    def started(export, *facts):
+        if export.path.name == slow:
+            starting.set()
+            assert let.wait(SECONDS)
+        return start(export, *facts)
+
+    monkeypatch.setattr(VolumeExport, 'start', started)
+    exports, volume = volumes.exports, volumes.create(ADMIN, 1)
+    with ThreadPoolExecutor() as pool:
+        found = pool.submit(exports.connection, slow, volume.id)
+        try:
+            assert starting.wait(SECONDS)
+            other = exports.connection(ids[1], volume.id)
+        finally:
+            let.set()
+        assert found.result()['port'] != other['port']
+    for each in ids:
+        exports.end(each)
 
 
 def test_a_volume_that_could_not_be_copied_in_time_is_let_go_of(guests, driver, servers, volumes, hold, monkeypatch):

@@ -26,6 +26,7 @@ from computeapi.backends.hypervisor.qemu.volume_access import KEYS, NBD, VolumeP
 from computeapi.backends.whole_files import write
 
 LOCK_SECONDS = 60
+BUSY = 'Volumes are being exported.'
 
 
 class VolumeExports:
@@ -40,12 +41,12 @@ class VolumeExports:
 
     def connection(self, attachment_id: str, volume_id: str) -> dict[str, Any]:
         """How a host connects to the volume, with the key; valid from now on until `end`. HypervisorError."""
-        with self._alone():
+        with self._alone(attachment_id):
             export = self._of(attachment_id)
             facts = export.facts() or {'volume_id': volume_id, 'key': secrets.token_hex(32)}
-            if 'port' in facts and not export.process.runs and not is_free(self.address, facts['port']):
-                # The port has been taken, e.g. after a restart of the machine: this caller is given another one.
-                del facts['port']
+            if 'port' not in facts or not (export.process.runs or is_free(self.address, facts['port'])):
+                # A port can have been taken, e.g. after a restart of the machine: this caller is given another one.
+                facts = self._with_port(export, facts)
             facts = export.start(facts, self.path_of(volume_id), self.address)
         return {
             'driver_volume_type': NBD,
@@ -57,14 +58,14 @@ class VolumeExports:
 
     def end(self, attachment_id: str) -> None:
         """Disconnects clients that are connected."""
-        with self._alone():
+        with self._alone(attachment_id):
             self._of(attachment_id).end()
 
     def upkeep(self, is_held: Callable[[str], bool]) -> None:
         """Restart processes that have died, and end those whose attachment is gone."""
         for path in self.folder.glob('*/export.json'):
             # Failures to start have been logged, and are retried the next time.
-            with contextlib.suppress(HypervisorError), self._alone():
+            with contextlib.suppress(HypervisorError), self._alone(path.parent.name):
                 export = self._of(path.parent.name)
                 if not is_held(path.parent.name):
                     export.end()
@@ -74,8 +75,19 @@ class VolumeExports:
     def _of(self, attachment_id: str) -> 'VolumeExport':
         return VolumeExport(self.folder / str(uuid.UUID(attachment_id)))
 
-    def _alone(self) -> AbstractContextManager[None]:
-        return alone(self.folder / 'lock', LOCK_SECONDS, 'Volumes are being exported.')
+    def _with_port(self, export: 'VolumeExport', facts: dict[str, Any]) -> dict[str, Any]:
+        """The facts, with a port that no other export has, not even one that is just starting."""
+        with alone(self.folder / 'lock', LOCK_SECONDS, BUSY):
+            others = [VolumeExport(path.parent).facts() for path in self.folder.glob('*/export.json')]
+            taken, port = {each['port'] for each in others if each}, 0
+            while not port or port in taken:
+                port = free_port(self.address)
+            return export.note(facts | {'port': port})
+
+    def _alone(self, attachment_id: str) -> AbstractContextManager[None]:
+        """A process that is slow to start delays only the few attachments with the same lock. There is no lock for each
+        attachment, because a lock file cannot be removed while others may wait for it."""
+        return alone(self.folder / f'lock-{attachment_id[-2:]}', LOCK_SECONDS, BUSY)
 
 
 class VolumeExport:
@@ -86,7 +98,8 @@ class VolumeExport:
         self.process = FolderProcess(GuestFolder(path), 'exporter', str(path))
 
     def facts(self) -> dict[str, Any] | None:
-        """volume_id, key, port, and data: the inode and size of the exported file; None: there is no export."""
+        """volume_id, key, port, and data: the inode and size of the exported file, once it is exported; None: there is
+        no export."""
         try:
             found: dict[str, Any] = orjson.loads((self.path / 'export.json').read_bytes())
         except FileNotFoundError:
@@ -98,15 +111,19 @@ class VolumeExport:
         if not data.exists():
             raise HypervisorError(f'Volume {facts["volume_id"]} has no data here.')
         seen = [data.stat().st_ino, data.stat().st_size]
-        if self.process.runs and facts['data'] == seen:
+        if self.process.runs and facts.get('data') == seen:
             return facts
         self.process.end()
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write(self.path / KEYS, key_line(facts['key']))
         # Connected guests reconnect to the same port.
-        facts = facts | {'data': seen, 'port': facts.get('port') or free_port(address)}
-        write(self.path / 'export.json', orjson.dumps(facts))
+        facts = self.note(facts | {'data': seen})
+        write(self.path / KEYS, key_line(facts['key']))
         self.process.begin(arguments(self.path, facts, data, address), lambda: listens(address, facts['port']))
+        return facts
+
+    def note(self, facts: dict[str, Any]) -> dict[str, Any]:
+        """Record the facts."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write(self.path / 'export.json', orjson.dumps(facts))
         return facts
 
     def end(self) -> None:
