@@ -782,6 +782,31 @@ def test_a_host_that_was_taken_over_describes_no_guest_that_reads_files_of_other
     assert not process(driver, replace(server, host='compute2')).runs
 
 
+@pytest.mark.parametrize('live', [True, False])
+@pytest.mark.parametrize(
+    'more',
+    [
+        {'file': {'driver': 'file', 'filename': 'guest.json'}},
+        {'file': {'driver': 'file', 'filename': 'guest.json'}, 'read_only': True},
+        {'name': 'root', 'file': {'driver': 'file', 'filename': 'guest.json'}},
+        {'name': 'root', 'file': {'driver': 'file', 'filename': 'root.raw'}, 'read_only': True},
+        {'file': {'driver': 'file', 'filename': 'x.iso'}, 'read_only': True},
+    ],
+)
+def test_a_host_that_was_taken_over_describes_no_guest_with_other_files_as_disks(driver, made, live, more):
+    """A guest that can write its guest.json has all files of its host."""
+    server = made()
+    driver.spawn(server, [])
+    described = driver.describe(server)
+    prepare = driver.prepare_live_migration if live else driver.prepare_migration
+    guest = described['guest'] | {'disks': [*described['guest']['disks'], LEAKS | {'name': 'more'} | more]}
+    files = {'guest.json': base64.b64encode(zlib.compress(bytes(512))).decode()}
+    with pytest.raises(HypervisorError, match='does not match its server'):
+        prepare(server, 'compute2', described | {'guest': guest, 'files': files})
+    with pytest.raises(HypervisorError, match='does not match its server'):
+        prepare(server, 'compute2', described | {'files': files})
+
+
 def test_volumes_are_opened_as_they_are_whatever_another_host_says_of_them(driver, made):
     server = made()
     driver.spawn(server, [])
@@ -807,7 +832,7 @@ def test_a_host_that_was_taken_over_fills_no_memory_with_what_it_packed(driver, 
     described = driver.describe(server)
     half = base64.b64encode(zlib.compress(bytes(landing.MOST_FILES_BYTES // 2 + 1))).decode()
     with pytest.raises(HypervisorError, match='is too large'):
-        driver.prepare_migration(server, 'compute2', described | {'files': {'one.iso': half, 'two.iso': half}})
+        driver.prepare_migration(server, 'compute2', described | {'files': {'config.iso': half, 'two.iso': half}})
     assert driver.prepare_migration(server, 'compute2', described)['port']
 
 

@@ -33,6 +33,8 @@ ARRIVED, MARK = 'arrived', b'arrived'
 MARK_BYTES = 512
 # The limit for all files that come with the description: a CD with the documents of the guest.
 MOST_FILES_BYTES = 64 * 2**20
+CD, DISKS = '.iso', {'.raw', '.qcow2'}
+"""The suffixes of the files that are disks."""
 HERE = {'here': True}
 """The answer to the source if the guest already runs here."""
 
@@ -72,7 +74,7 @@ def make(work: GuestWork, machine: Mapping[str, Any], shared: GuestFolder | None
     guest, server = QemuGuest.of(orjson.dumps(machine['guest'])), work.server
     if guest.server_id != server.uuid:
         raise HypervisorError('The virtual machine belongs to another server.')
-    check(guest, server, machine['sizes'])
+    check(guest, server, machine)
     guest.started = guest.suspended = False
     work.folder.path.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name, data in unpacked(machine['files']):
@@ -85,17 +87,18 @@ def make(work: GuestWork, machine: Mapping[str, Any], shared: GuestFolder | None
     return guest
 
 
-def check(guest: QemuGuest, server: Server, sizes: Mapping[str, Any]) -> None:
+def check(guest: QemuGuest, server: Server, machine: Mapping[str, Any]) -> None:
     """HypervisorError for a guest that exceeds its server, or would make its QEMU open files that are not the guest's:
     an attacker who controls the other host could describe anything."""
     of_ports = {making.card_of(server, entry, 0).port_id: entry for entry in server.network_info}
     slots = [*(disk.slot for disk in guest.disks), *(card.slot for card in guest.cards), *guest.ghosts]
-    numbers = [guest.vcpus, guest.memory_mb, *slots, guest.agent_slot or 0, *sizes.values()]
+    numbers = [guest.vcpus, guest.memory_mb, *slots, guest.agent_slot or 0, *machine['sizes'].values()]
     if not (
         guest.rescue is None
         and guest.machine in making.MACHINES
         and all(card.port_id in of_ports and card.model in making.CARDS.values() for card in guest.cards)
-        and all(is_uuid_like(disk.volume_id) for disk in guest.volumes)
+        and all(is_own(disk, machine) for disk in guest.disks)
+        and all(Path(name).suffix == CD for name in machine['files'])
         and all(type(number) is int for number in numbers)
         and guest.vcpus <= server.vcpus
         and guest.memory_mb <= server.memory_mb
@@ -103,6 +106,18 @@ def check(guest: QemuGuest, server: Server, sizes: Mapping[str, Any]) -> None:
         raise HypervisorError('The virtual machine does not match its server.')
     for card in guest.cards:
         card.interface = dict(of_ports[card.port_id])
+        card.mac_address = card.interface['mac_address']
+
+
+def is_own(disk: Disk, machine: Mapping[str, Any]) -> bool:
+    """Whether it is a volume, a disk to be created here, or a CD that comes with the description. A disk must be none
+    of the other files in the guest's folder: a guest that could write to those could make its QEMU open anything."""
+    if disk.volume_id is not None:
+        return is_uuid_like(disk.volume_id)
+    file = Path(disk.file['filename'])
+    if disk.name in machine['sizes']:
+        return not disk.read_only and file.suffix in DISKS
+    return disk.read_only and file.name in machine['files']
 
 
 def unpacked(files: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
