@@ -198,6 +198,8 @@ class Service:
         self.hypervisor.upkeep()
         if isinstance(self.volumes, registry.Tended):
             self.volumes.upkeep()
+        # A host that is up although it was forced down has nothing to restart, which would remove what was evacuated.
+        evacuation.return_hosts(self.platform, self.hosts.running())
 
     @functools.cached_property
     def bus(self) -> Bus | None:
@@ -350,8 +352,6 @@ class Service:
     def repair(self) -> None:
         """Repair what no task holds."""
         list(self.audit.repair())
-        # A task may still have held one of these servers when its host came back.
-        evacuation.return_hosts(self.platform, self.hosts.running())
 
     def recover(self) -> None:
         """Finish what processes that died left undone."""

@@ -126,7 +126,7 @@ def abandon(job: Job, migration: Migration) -> None:
 
 def return_hosts(platform: Platform, names: Collection[str]) -> None:
     """Handle hosts that are back: remove the servers that were evacuated from them while they were down. A server that
-    a task holds, which may bring it there again, is left to that task and to the next audit."""
+    a task holds, which may bring it there again, is left to that task and to the next call."""
     for migration in platform.store.ask(server_migrations.evacuations_from, names):
         try:
             placement.remove_stray(platform, migration.server_id, migration.source_host or '')

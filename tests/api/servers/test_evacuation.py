@@ -93,8 +93,7 @@ def test_what_somebody_is_at_is_not_removed_from_a_host_that_is_back(
     evacuation.return_hosts(service.platform, [left])
     assert machines(service, server) == {'compute1', 'compute2'}
     settle(later=True)
-    service.heartbeat.beat()
-    service.auditor.act()
+    service.upkeep()
     assert machines(service, server) == {shown()[2]}
     assert force_down(left, False).status == 200
 
