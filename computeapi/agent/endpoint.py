@@ -1,6 +1,7 @@
 """The calls that this agent accepts from the bus: operations of the driver on its own host, and nothing else."""
 
 import logging
+import time
 import uuid
 from collections.abc import Mapping
 from typing import Any
@@ -53,7 +54,7 @@ class AgentEndpoint:
         key: str | None = None,
     ):
         self._host, self._driver, self._memory, self._lanes, self._gate = host, driver, memory, lanes, gate
-        self._neighbour_timeout, self._receiver = neighbour_timeout, Receiver(key)
+        self._neighbour_timeout, self._receiver = neighbour_timeout, Receiver(key, time.time())
         self._streams = Streams()
 
     def tell(self, context: Mapping[str, Any], call: Mapping[str, Any], **unknown: Any) -> Any:

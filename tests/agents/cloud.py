@@ -67,7 +67,7 @@ snapshot_seconds = 0.1
 
 
 class Watched:
-    """Something that consists of processes whose logs are in its folder."""
+    """Something that consists of processes whose logs are in its folder. store: theirs."""
 
     patience = PATIENCE + 2 * OUTAGE
 
@@ -78,6 +78,19 @@ class Watched:
             assert time.monotonic() < deadline, self.logs()
             time.sleep(0.1)
         return found
+
+    def at_rest(self, look):
+        """What *look* returns while there are no tasks. A worker that was overtaken may queue more work at any time:
+        then it is called again."""
+        found, claims = None, None
+        while claims != (claims := self.claims_without_tasks()):
+            found = look()
+        return found
+
+    def claims_without_tasks(self):
+        """Wait until there are no tasks; returns how many have ever been claimed."""
+        self.until(lambda: not self.store.ask(lambda connection: connection.execute(tasks.select()).all()))
+        return self.store.ask(lambda connection: connection.scalar(sa.select(sa.func.sum(rows.c.claims)))) or 0
 
     def logs(self):
         return '\n'.join(f'== {path.name}\n{path.read_text()[-6000:]}' for path in sorted(self.folder.glob('*.log')))
@@ -245,16 +258,8 @@ class AgentCloud(Watched):
 
     def check(self, servers):
         """Checks that each server has one machine, on the host that the API shows, and that nothing else is left."""
-        claims = None
-        # A worker that was overtaken may queue more work at any time: then the cloud is looked at again.
-        while claims != (claims := self.claims_at_rest()):
-            problems = self.problems(servers)
+        problems = self.at_rest(lambda: self.problems(servers))
         assert problems == [], (problems, self.logs())
-
-    def claims_at_rest(self):
-        """Wait until there are no tasks; returns how many have ever been claimed."""
-        self.until(lambda: not self.store.ask(lambda connection: connection.execute(tasks.select()).all()))
-        return self.store.ask(lambda connection: connection.scalar(sa.select(sa.func.sum(rows.c.claims)))) or 0
 
     def all_answer(self):
         """Whether all hosts answer this process, which does not audit the others."""

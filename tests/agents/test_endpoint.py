@@ -273,6 +273,17 @@ def test_what_was_signed_is_done_once_though_other_work_is_done_since(agent, run
     assert ANSWER.read(agent.endpoint.tell({}, **again)).kind is AnswerKind.DONE
 
 
+def test_what_was_signed_before_an_agent_started_is_not_done_again(agent, running, monkeypatch):
+    """Its previous process may have done it, and other work since."""
+    key, start = key_of('x' * 32, HOST), time.time()
+    call = CALL.write(Call(HOST, 'pause', signature('pause').write((running,), {}), NEWEST, patience=9.0))
+    monkeypatch.setattr(time, 'time', lambda: start)
+    endpoint = AgentEndpoint(HOST, agent.driver, agent.memory, agent.lanes, agent.gate, key=key)
+    assert ANSWER.read(endpoint.tell({}, **sign(key, 'tell', {'call': call}))).kind is AnswerKind.NOT_YET
+    monkeypatch.setattr(time, 'time', lambda: start + 2)
+    assert ANSWER.read(endpoint.tell({}, **sign(key, 'tell', {'call': call}))).kind is AnswerKind.DONE
+
+
 def test_signatures_are_remembered_while_they_are_valid(monkeypatch):
     receiver, start = Receiver('key'), time.time()
     first = sign('key', 'tell', {})

@@ -14,7 +14,7 @@ from computeapi.backends.hypervisor.qemu.process import GuestProcess, exporter_o
 from computeapi.backends.hypervisor.qemu.sockets import connected
 from computeapi.db import agents, services
 from computeapi.db.engine import Store
-from computeapi.db.tables.servers import domains, tasks
+from computeapi.db.tables.servers import domains
 from tests import broker, soundness
 from tests.agents.cloud import Daemon, Watched
 from tests.deployment.conftest import free_port
@@ -214,20 +214,19 @@ class GuestCloud(Watched):
     def check(self, servers):
         """Checks that each server has one guest, on the host that the API shows, which booted once and runs, and that
         nothing else is left."""
-        self.until(lambda: not self.store.ask(lambda connection: connection.execute(tasks.select()).all()))
+        problems = self.at_rest(lambda: self.problems(servers))
+        assert problems == [], (problems, self.logs())
+
+    def problems(self, servers):
         # Guests that arrived during a report are dealt with at the next one.
         self.until(lambda: sorted(self.processes()) == sorted(servers))
-        places = {server: each['OS-EXT-SRV-ATTR:host'] for server, each in self.servers().items()}
-        assert sorted((host, folder.server_id) for host, folder in self.guests()) == sorted(
-            (places[server], server) for server in servers
-        )
+        hosts = {server: each['OS-EXT-SRV-ATTR:host'] for server, each in self.servers().items()}
+        places = sorted((host, folder.server_id) for host, folder in self.guests())
+        expected = sorted((hosts[server], server) for server in servers)
+        found = [] if places == expected else [f'guests are at {places}, not {expected}']
         for _, folder in self.guests():
-            guest = folder.existing()
-            assert guest.started and not guest.departed and guest.landing is None
-            assert boots_of(folder) == ['01'] and echoes(folder), folder.server_id
-            assert not [path for path in folder.path.iterdir() if path.suffix == '.part'], folder.server_id
-        assert self.audit() == []
-        assert self.unsound(places) == []
+            found += problems_of(folder)
+        return found + self.audit() + self.unsound(hosts)
 
     def audit(self):
         """The findings that `audit` prints."""
@@ -246,6 +245,15 @@ class GuestCloud(Watched):
         for server in servers:
             self.ask('DELETE', f'/v2.1/servers/{server}')
         self.until(lambda: not self.servers())
+
+
+def problems_of(folder):
+    """What is wrong with a guest that has booted once."""
+    guest, parts = folder.existing(), [path.name for path in folder.path.iterdir() if path.suffix == '.part']
+    facts = {'started': guest.started, 'departed': guest.departed, 'landing': guest.landing}
+    facts |= {'boots': boots_of(folder), 'echoes': echoes(folder), 'parts': parts}
+    sound = {'started': True, 'departed': False, 'landing': None, 'boots': ['01'], 'echoes': True, 'parts': []}
+    return [] if facts == sound else [f'guest {folder.server_id} is {facts}']
 
 
 def boots_of(folder):

@@ -54,20 +54,25 @@ def is_signed(key: str | None, method: str, arguments: Mapping[str, Any]) -> boo
 
 
 class Receiver:
-    """Accepts each message once, for as long as its signature is valid. key: as for `is_signed`."""
+    """Accepts each message once, for as long as its signature is valid.
 
-    def __init__(self, key: str | None):
-        self.key = key
+    key: as for `is_signed`.  since: what was signed by then, in seconds since the epoch, is rejected, because the
+    receiver's previous process may have accepted it."""
+
+    def __init__(self, key: str | None, since: float = 0):
+        self.key, self.since = key, int(since)
         self._lock = threading.Lock()
         # By digest, the time at which the signature becomes invalid; in the order in which they came.
         self._accepted: dict[str, float] = {}
 
     def accepts(self, method: str, arguments: Mapping[str, Any]) -> bool:
         """Whether the message is signed, and was not received before."""
-        if not is_signed(self.key, method, arguments):
+        if self.key is None:
+            return True
+        if not is_signed(self.key, method, arguments) or arguments['signed']['moment'] <= self.since:
             return False
         # The control plane of an earlier release signs without a nonce, and may send the same message again.
-        return self.key is None or 'nonce' not in arguments or self._is_first(arguments['signed'])
+        return 'nonce' not in arguments or self._is_first(arguments['signed'])
 
     def _is_first(self, signed: Mapping[str, Any]) -> bool:
         digest, now = signed['digest'], time.time()
