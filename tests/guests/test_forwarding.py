@@ -131,6 +131,37 @@ def test_an_address_goes_from_one_guest_to_another(networks, driver, boot, float
     assert answers(here, 10022)
 
 
+def test_nobody_gets_the_connections_to_an_older_floating_address_that_ends_alike(
+    networks, driver, boot, floating, caplog
+):
+    port = make_port(networks, **OPEN)
+    boot(port)
+    address, here = floating(port)
+    [young] = networks.resources.find(ADMIN, 'floatingips')
+    other = f'198.{address.partition(".")[2]}'
+    networks.resources.delete(ADMIN, 'floatingips', young['id'])
+    old = address_outside(networks, other)
+    facts = {name: young[name] for name in ('floating_network_id', 'floating_ip_address', 'port_id')}
+    networks.resources.create(ADMIN, 'floatingips', facts)
+    for _ in range(2):
+        driver.upkeep()
+    assert not answers(here, 10022)
+    said = f'Floating address {address} is not passed on: {here} belongs to {other}'
+    assert caplog.messages.count(said) == 1
+    networks.resources.delete(ADMIN, 'floatingips', old)
+    driver.upkeep()
+    assert answers(here, 10022)
+
+
+def address_outside(networks, address):
+    """The ID of a floating IP with that address, on a network of its own."""
+    network = networks.resources.create(ADMIN, 'networks', {'name': 'other', 'router:external': True})['id']
+    subnet = {'network_id': network, 'ip_version': 4, 'cidr': str(IPv4Network(f'{address}/24', strict=False))}
+    networks.resources.create(ADMIN, 'subnets', subnet)
+    facts = {'floating_network_id': network, 'floating_ip_address': address}
+    return networks.resources.create(ADMIN, 'floatingips', facts)['id']
+
+
 def test_a_guest_that_did_not_answer_is_told_when_it_does(networks, driver, boot, floating, monkeypatch):
     port = make_port(networks, **OPEN)
     server = boot(port)

@@ -1,7 +1,8 @@
 """Floating addresses of guests in user mode networking: ports of the loopback that QEMU forwards to its guest.
 
-Those of 203.0.113.7 are at 127.0.113.7: all of 127.0.0.0/8 is this machine, without any setup. The port's security
-groups decide who may connect, as if each connection came from the loopback, which it does.
+Those of 203.0.113.7 are at 127.0.113.7: all of 127.0.0.0/8 is this machine, without any setup. Of floating addresses
+with the same last three octets, only the oldest is forwarded. The port's security groups decide who may connect, as if
+each connection came from the loopback, which it does.
 """
 
 import logging
@@ -14,7 +15,7 @@ from typing import NamedTuple
 
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu import machine
-from computeapi.backends.hypervisor.qemu.bridges.wires import Documents, Wire, WireRule, read_wires
+from computeapi.backends.hypervisor.qemu.bridges.wires import Documents, Wire, WireRule, read_wires, understood
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder, HostFolder
 from computeapi.backends.hypervisor.qemu.guest import QemuGuest
 from computeapi.backends.hypervisor.qemu.monitor import Monitor
@@ -62,15 +63,16 @@ class Forwarding:
         self.told = {key: forwards for key, forwards in self.told.items() if key in guests}
         try:
             wires = self._wires(guest for _, guest in guests.values())
+            owners = self._owners() if any(wire.floating for wire in wires.values()) else {}
         except HypervisorError as error:
             LOG.warning(AMISS, error)
             return
         # A QEMU that hangs takes the time limit of its monitor: one of them is asked again, the others another time.
         silent = [key for key in self.silent if key in guests]
         self.silent = {key: self.silent[key] for key in silent[1:]}
-        amiss = {*self.silent.values()}
+        amiss = {*self.silent.values(), *shadowed(wires.values(), owners)}
         for key, (folder, guest) in [each for each in guests.items() if each[0] not in self.silent]:
-            wanted = frozenset(self._wanted(guest, wires))
+            wanted = frozenset(self._wanted(guest, wires, owners))
             # A QEMU that this process has not updated yet may have forwards of a previous process.
             if self.told.pop(key, None) == wanted:
                 self.told[key] = wanted
@@ -100,13 +102,23 @@ class Forwarding:
         port_ids = {str(card.interface['port_id']) for guest in guests for card in guest.cards}
         return {wire.port_id: wire for wire in read_wires(self.service, Context().elevated(), port_ids)}
 
-    def _wanted(self, guest: QemuGuest, wires: Mapping[str, Wire]) -> Iterator[Forward]:
+    def _owners(self) -> dict[str, IPv4Address]:
+        """By address of this machine, the floating address that it belongs to: the oldest one, in use or not, so that
+        nobody gets the connections to a guest by means of a similar address."""
+        with understood():
+            found = self.service.find(Context().elevated(), 'floatingips')
+            addresses = [IPv4Address(each['floating_ip_address']) for each in found]
+        return {loopback_of(each): each for each in reversed(addresses)}
+
+    def _wanted(
+        self, guest: QemuGuest, wires: Mapping[str, Wire], owners: Mapping[str, IPv4Address]
+    ) -> Iterator[Forward]:
         for card in guest.cards:
             wire = wires.get(card.interface['port_id'])
             if wire is None or not wire.is_up:
                 continue
             for floating, fixed in wire.floating:
-                for port in self.ports:
+                for port in self.ports if owners.get(loopback_of(floating)) == floating else ():
                     if admits(wire.rules, port):
                         here = port if port >= self.lowest else port + RAISED_BY
                         yield Forward(machine.netdev_of(card), loopback_of(floating), here, str(fixed), port)
@@ -150,6 +162,14 @@ def forwards_of(said: str) -> frozenset[Forward]:
 def loopback_of(address: IPv4Address) -> str:
     """The address of this machine with the same last three octets."""
     return str(LOOPBACK.network_address + (int(address) & int(LOOPBACK.hostmask)))
+
+
+def shadowed(wires: Iterable[Wire], owners: Mapping[str, IPv4Address]) -> Iterator[str]:
+    """What is to be logged of floating addresses whose address of this machine belongs to another one."""
+    for floating, _ in (pair for wire in wires for pair in wire.floating):
+        here = loopback_of(floating)
+        if here in owners and owners[here] != floating:
+            yield f'Floating address {floating} is not passed on: {here} belongs to {owners[here]}'
 
 
 def admits(rules: Sequence[WireRule] | None, port: int) -> bool:
