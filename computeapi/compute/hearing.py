@@ -71,7 +71,8 @@ class AgentHearing:
             pid=said.pid,
             machine=said.machine,
             capabilities=sorted(each.name for each in said.capabilities),
-            connector=said.connector,
+            # Storage must not take it for another host.
+            connector=said.connector | {'host': said.host.name},
             started_at=now,
             seen_at=now,
         )

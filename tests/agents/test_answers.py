@@ -11,7 +11,15 @@ from oslo_config import cfg
 from computeapi import config
 from computeapi.backends.hypervisor import Capability, Console, Host, HostDown, HypervisorError, NotYet, require
 from computeapi.backends.hypervisor.remote import driver as module
-from computeapi.backends.hypervisor.remote.calls import ANSWER, REPORT, AgentAnswer, AnswerKind, Report
+from computeapi.backends.hypervisor.remote.calls import (
+    ANSWER,
+    CHUNK_BYTES,
+    PIECE,
+    REPORT,
+    AgentAnswer,
+    AnswerKind,
+    Report,
+)
 from computeapi.backends.hypervisor.remote.codec import codec
 from computeapi.backends.hypervisor.remote.driver import RemoteHypervisor
 from computeapi.compute.hearing import AgentHearing, networks_of
@@ -33,6 +41,8 @@ class Answering:
     def call(self, topic, method, seconds, **said):
         self.calls += 1
         found = self.answers[topic]
+        if isinstance(found, list) and found:
+            found = found.pop(0)
         return ANSWER.write(found) if isinstance(found, AgentAnswer) else found
 
 
@@ -209,6 +219,22 @@ def test_hosts_have_addresses_in_the_networks_of_hosts(store):
     conf.set_override('allowed_networks', ['192.0.2.1/24'], 'agent')
     with pytest.raises(cfg.ConfigFileValueError, match='allowed_networks'):
         networks_of(conf)
+
+
+@pytest.mark.parametrize('sizes', [[CHUNK_BYTES, 1, 1], [1, CHUNK_BYTES], [CHUNK_BYTES + 1]])
+def test_pieces_of_an_image_are_whole_except_the_last(driver, bus, servers, sizes):
+    server = servers.get(servers.add(host='alpha'))
+    pieces = [done(PIECE.write(bytes(size))) for size in (CHUNK_BYTES, 1, 0)]
+    bus.answers = {'agent-alpha': [done('stream'), *pieces]}
+    assert [len(piece) for piece in driver.snapshot(server, 'raw')] == [CHUNK_BYTES, 1]
+    bus.answers = {'agent-alpha': [done('stream'), *(done(PIECE.write(bytes(size))) for size in sizes)]}
+    with pytest.raises(HypervisorError, match='Host alpha sent an invalid response'):
+        list(driver.snapshot(server, 'raw'))
+
+
+def test_a_host_connects_to_volumes_as_itself(hearing, driver):
+    hearing.report({}, report_of('alpha', said={'connector': {'host': 'beta', 'ip': '192.0.2.1'}}))
+    assert driver.connector('alpha') == {'host': 'alpha', 'ip': '192.0.2.1'}
 
 
 WORD = '0123456789abcdef' * 4

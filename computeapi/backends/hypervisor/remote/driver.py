@@ -34,6 +34,7 @@ from computeapi.backends.hypervisor.remote.calls import (
     ANSWER,
     AT_THE_OTHER,
     CALL,
+    CHUNK_BYTES,
     OPERATIONS,
     PIECE,
     TOLD,
@@ -201,10 +202,13 @@ class RemoteHypervisor:
         return self._pieces(host, stream)
 
     def _pieces(self, host: str, stream: str) -> Iterator[bytes]:
-        number = 0
+        number, is_last = 0, False
         while piece := self._piece(host, stream, number):
+            # A host cannot keep a worker busy with a few bytes at a time.
+            if is_last or len(piece) > CHUNK_BYTES:
+                raise HypervisorError(f'Host {host} sent an invalid response.')
             yield piece
-            number += 1
+            number, is_last = number + 1, len(piece) < CHUNK_BYTES
 
     def _piece(self, host: str, stream: str, number: int) -> bytes:
         arguments = {'host': host, 'stream': stream, 'number': number}
