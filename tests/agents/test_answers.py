@@ -1,7 +1,9 @@
 """Invalid or unauthorized reports and responses of agents affect no host other than their own."""
 
+import threading
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 
@@ -9,8 +11,18 @@ import pytest
 from oslo_config import cfg
 
 from computeapi import config
-from computeapi.backends.hypervisor import Capability, Console, Host, HostDown, HypervisorError, NotYet, require
+from computeapi.backends.hypervisor import (
+    Capability,
+    Console,
+    Host,
+    HostDown,
+    HypervisorError,
+    NotYet,
+    PowerState,
+    require,
+)
 from computeapi.backends.hypervisor.remote import driver as module
+from computeapi.backends.hypervisor.remote import silences
 from computeapi.backends.hypervisor.remote.calls import (
     ANSWER,
     CHUNK_BYTES,
@@ -22,12 +34,14 @@ from computeapi.backends.hypervisor.remote.calls import (
 )
 from computeapi.backends.hypervisor.remote.codec import codec
 from computeapi.backends.hypervisor.remote.driver import RemoteHypervisor
+from computeapi.backends.hypervisor.remote.silences import ANSWER_SECONDS, SILENCE_SECONDS, Silences
+from computeapi.bus import Unanswered
 from computeapi.compute.hearing import AgentHearing, networks_of
 from computeapi.compute.hosts import HostRegistry
 from computeapi.db import cells
 from computeapi.errors import NotSupported
 
-HOSTS = ('alpha', 'beta')
+HOSTS, PATIENCE = ('alpha', 'beta'), 10
 CONSOLE = codec(Console)
 OWN, STRANGE = [[str(uuid.uuid4()), host] for host in HOSTS]
 
@@ -131,6 +145,61 @@ def test_what_a_host_says_at_length_is_neither_logged_nor_stored(driver, bus, se
         driver.power_state(servers.get(servers.add(host='alpha')))
     for text in (str(error.value), *caplog.messages):
         assert len(text) < 1100 and '\n' not in text
+
+
+class Slow:
+    """A bus on which alpha takes its time. inside: how many calls of alpha are in progress; most: have been at once."""
+
+    def __init__(self):
+        self.lock, self.let, self.inside, self.most = threading.Lock(), threading.Event(), 0, 0
+
+    def call(self, topic, method, seconds, **said):
+        if topic == 'agent-alpha':
+            with self.lock:
+                self.inside += 1
+                self.most = max(self.most, self.inside)
+            assert self.let.wait(PATIENCE)
+            with self.lock:
+                self.inside -= 1
+        return ANSWER.write(done('RUNNING'))
+
+
+def test_a_host_that_takes_its_time_occupies_one_thread(monkeypatch, driver, servers):
+    monkeypatch.setattr(silences, 'SLOW_SECONDS', -1)
+    monkeypatch.setattr(module, 'AGAIN_SECONDS', 0.01)
+    driver.bus = slow = Slow()
+    alpha, beta = (servers.get(servers.add(host=host)) for host in HOSTS)
+    slow.let.set()
+    assert driver.power_state(alpha) is PowerState.RUNNING
+    slow.let.clear()
+    with ThreadPoolExecutor(4) as pool:
+        try:
+            first = pool.submit(driver.power_state, alpha)
+            while not slow.inside:
+                assert not first.done()
+            waiting = driver.during(lambda step: 0.0, 1, 1)
+            with pytest.raises(NotYet):
+                waiting.power_state(alpha)
+            others = [pool.submit(driver.power_state, alpha) for _ in range(3)]
+            assert driver.power_state(beta) is PowerState.RUNNING
+        finally:
+            slow.let.set()
+        assert {each.result() for each in (first, *others)} == {PowerState.RUNNING}
+    assert slow.most == 1
+
+
+def test_one_call_at_a_time_tests_a_host_that_is_silent():
+    now = 0.0
+    made = Silences(lambda: now)
+    made.check('alpha')
+    made.begin('alpha')
+    now = SILENCE_SECONDS + 1
+    made.check('alpha')
+    now += ANSWER_SECONDS
+    with pytest.raises(Unanswered):
+        made.check('alpha')
+    made.end('alpha')
+    made.check('alpha')
 
 
 def test_who_cannot_wait_asks_again_until_his_time_is_over(monkeypatch, driver, bus, servers):

@@ -7,7 +7,6 @@ the outcome. A caller that cannot wait gets an error that the host does not resp
 import copy
 import logging
 import socket
-import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -48,6 +47,7 @@ from computeapi.backends.hypervisor.remote.calls import (
 )
 from computeapi.backends.hypervisor.remote.codec import UNREADABLE, Codec
 from computeapi.backends.hypervisor.remote.signing import key_of, sign
+from computeapi.backends.hypervisor.remote.silences import ANSWER_SECONDS, SILENCE_SECONDS, Busy, Silences, Slowness
 from computeapi.bus import Bus, Unanswered, Unheard
 from computeapi.clock import utcnow
 from computeapi.db import agents, hypervisors, services
@@ -59,8 +59,6 @@ from computeapi.states import TaskState
 LOG = logging.getLogger(__name__)
 # How long a call waits for an agent that is working on it; what takes longer is asked for again.
 PATIENCE_SECONDS = 3.0
-# An agent that has not answered by then is down or unhealthy. The broker does not keep the message for longer.
-ANSWER_SECONDS = 20.0
 AGAIN_SECONDS = 1.0
 # The shortest and the longest delay that an agent can ask for before the next call.
 SHORTEST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.05, 3600.0
@@ -68,33 +66,6 @@ SHORTEST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.05, 3600.0
 LONGEST_TEXT = 1000
 # How many virtual machines one host can report.
 MOST_MACHINES = 10_000
-# How long a host that did not answer is left alone.
-SILENCE_SECONDS = 5.0
-
-
-class Silences:
-    """The hosts that did not answer recently: one call at a time tests whether a host answers again."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic):
-        self.clock, self.until, self.lock = clock, dict[str, float](), threading.Lock()
-
-    def check(self, host: str) -> None:
-        """Unanswered for a host that is left alone."""
-        with self.lock:
-            until = self.until.get(host)
-            if until is None:
-                return
-            if self.clock() < until:
-                raise Unanswered(f'{host} did not respond recently')
-            self.until[host] = self.clock() + SILENCE_SECONDS
-
-    def begin(self, host: str) -> None:
-        with self.lock:
-            self.until[host] = self.clock() + SILENCE_SECONDS
-
-    def end(self, host: str) -> None:
-        with self.lock:
-            self.until.pop(host, None)
 
 
 class RemoteHypervisor:
@@ -116,7 +87,7 @@ class RemoteHypervisor:
     ):
         self.bus, self.store, self.clock, self.secret = bus, store, clock, secret
         self.down_after, self.longest = timedelta(seconds=down_after), longest
-        self.silences = Silences()
+        self.silences, self.slowness = Silences(), Slowness()
         self.passed: Callable[[str], float] = at_once
         self.claim = WorkClaim()
 
@@ -262,6 +233,10 @@ class RemoteHypervisor:
                 elif answer.kind is not AnswerKind.UNDER_WAY:
                     return answer
                 answered, wait, why = True, AGAIN_SECONDS, 'it is still at it'
+            except Busy as error:
+                answered, wait, why = True, AGAIN_SECONDS, str(error)
+                if not self.claim.waits:
+                    time.sleep(AGAIN_SECONDS)
             except Unanswered as error:
                 answered, wait, why = False, SILENCE_SECONDS, str(error)
             if self.claim.waits:
@@ -276,7 +251,10 @@ class RemoteHypervisor:
         self.silences.check(host)
         try:
             said = sign(key_of(self.secret, host) if self.secret else None, method, arguments)
-            found = self.bus.call(topic_of(host), method, ANSWER_SECONDS, **said)
+            with self.slowness.calling(host):
+                found = self.bus.call(topic_of(host), method, ANSWER_SECONDS, **said)
+        except Busy:
+            raise
         except Unanswered:
             self.silences.begin(host)
             raise
