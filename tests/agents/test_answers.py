@@ -18,6 +18,7 @@ from computeapi.backends.hypervisor import (
     HostDown,
     HypervisorError,
     NotYet,
+    Outdated,
     PowerState,
     require,
 )
@@ -127,6 +128,17 @@ def test_nobody_waits_for_a_host_as_long_as_it_likes(driver, bus, servers, secon
     with pytest.raises(NotYet) as wait:
         driver.during(lambda step: 0.0, 1, 1).power_on(servers.get(servers.add(host='alpha')))
     assert 0 <= wait.value.seconds <= 3600
+
+
+def test_a_host_cannot_invent_a_newer_claim(driver, bus, servers):
+    """Work that was claimed again ends without a trace; other work must not."""
+    bus.answers = {'agent-alpha': AgentAnswer(AnswerKind.OUTDATED)}
+    server = servers.get(servers.add(host='alpha', claims=2))
+    for token in (0, 2):
+        with pytest.raises(HypervisorError, match='reports a newer claim, although there is none'):
+            driver.during(lambda step: 0.0, token, 1).power_on(server)
+    with pytest.raises(Outdated):
+        driver.during(lambda step: 0.0, 1, 1).power_on(server)
 
 
 def test_nobody_calls_a_host_without_a_pause(driver, bus, servers):

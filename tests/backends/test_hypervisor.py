@@ -315,8 +315,9 @@ CHANGING = {
 
 
 @pytest.mark.parametrize('change', CHANGING.values(), ids=CHANGING)
-def test_who_was_taken_for_dead_is_refused(driver, running, moved, there, change):
+def test_who_was_taken_for_dead_is_refused(driver, servers, running, moved, there, change):
     """For every operation, and also when the newer claim has removed the machine."""
+    servers.change(running.uuid, claims=4)
     older, newer = (driver.during(lambda step: 3600.0, token) for token in (3, 4))
     older.reboot(running, hard=True)
     newer.reboot(running, hard=True)

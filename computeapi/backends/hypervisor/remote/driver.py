@@ -50,7 +50,7 @@ from computeapi.backends.hypervisor.remote.signing import key_of, sign
 from computeapi.backends.hypervisor.remote.silences import ANSWER_SECONDS, SILENCE_SECONDS, Busy, Silences, Slowness
 from computeapi.bus import Bus, Unanswered, Unheard
 from computeapi.clock import utcnow
-from computeapi.db import agents, hypervisors, services
+from computeapi.db import agents, hypervisors, services, tasks
 from computeapi.db.engine import Store
 from computeapi.db.servers import Server
 from computeapi.errors import Error, NotSupported
@@ -216,11 +216,13 @@ class RemoteHypervisor:
     def _do(self, host: str, operation: str, claim: WorkClaim, arguments: Any, facts: Any) -> Any:
         words = signature(operation)
         call = CALL.write(Call(host, operation, words.write(arguments, facts), claim, patience=PATIENCE_SECONDS))
-        answer = self._persistently(host, operation, lambda: self._call(host, 'tell', {'call': call}))
+        answer = self._persistently(host, operation, lambda: self._call(host, 'tell', {'call': call}), *arguments[:1])
         value = result_of(answer)
         return value if operation == 'snapshot' else understood(host, words.returns, value)
 
-    def _persistently(self, host: str, operation: str, ask: Callable[[], AgentAnswer]) -> AgentAnswer:
+    def _persistently(
+        self, host: str, operation: str, ask: Callable[[], AgentAnswer], server: Server | None = None
+    ) -> AgentAnswer:
         """Ask until there is an answer; NotYet if the caller can call again, HostAway if it takes too long."""
         deadline = time.monotonic() + self.longest
         while True:
@@ -228,8 +230,8 @@ class RemoteHypervisor:
                 answer = ask()
                 if answer.kind is AnswerKind.NOT_YET and not self.claim.waits:
                     time.sleep(AGAIN_SECONDS)
-                elif answer.kind is AnswerKind.OUTDATED and not self.claim.token:
-                    raise HypervisorError(f'Host {host} reports a newer claim, although the call has none.')
+                elif answer.kind is AnswerKind.OUTDATED and not self._is_outdated(server):
+                    raise HypervisorError(f'Host {host} reports a newer claim, although there is none.')
                 elif answer.kind is not AnswerKind.UNDER_WAY:
                     return answer
                 answered, wait, why = True, AGAIN_SECONDS, 'it is still at it'
@@ -246,6 +248,11 @@ class RemoteHypervisor:
             if not answered or time.monotonic() > deadline:
                 LOG.warning('Host %s does not respond: %s', host, why)
                 raise HostAway(host=host)
+
+    def _is_outdated(self, server: Server | None) -> bool:
+        """Whether the server's work has been claimed since, so that the claim is not the newest."""
+        token = self.claim.token
+        return server is not None and 0 < token < self.store.ask(tasks.newest_claim, server.uuid)
 
     def _call(self, host: str, method: str, arguments: Mapping[str, Any]) -> AgentAnswer:
         self.silences.check(host)
