@@ -3,6 +3,7 @@
 import pytest
 
 from computeapi.backends.hypervisor import HypervisorError, PowerState
+from computeapi.compute.servers import power_states as module
 from computeapi.compute.servers.power_states import PowerStates
 from computeapi.errors import NotSupported
 
@@ -23,6 +24,21 @@ def test_a_host_that_does_not_say_keeps_nobody_from_the_others(service, servers,
     monkeypatch.setattr(service.hypervisor, 'power_state', power_state)
     PowerStates(service.cloud.changes).take_turn()
     assert [servers.get(each.uuid).task_state for each in (silent, off)] == [None, 'powering-off']
+
+
+def test_a_host_that_takes_its_time_delays_the_others_only_so_long(service, servers, monkeypatch):
+    hosts, asked, seconds = ['slow'] * 3 + ['fast'] * 3, [], {'slow': 31, 'fast': 1}
+    for host in hosts:
+        servers.add(host=host)
+
+    def power_state(server):
+        asked.append(server.host)
+        return PowerState.RUNNING
+
+    monkeypatch.setattr(service.hypervisor, 'power_state', power_state)
+    monkeypatch.setattr(module, 'elapsed', lambda: sum(seconds[host] for host in asked))
+    PowerStates(service.cloud.changes).take_turn()
+    assert sorted(asked) == ['fast', 'fast', 'fast', 'slow']
 
 
 @pytest.mark.parametrize(

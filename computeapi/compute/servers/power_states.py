@@ -2,14 +2,17 @@
 shut down or crashed, or somebody started it on its host."""
 
 import logging
+from collections import defaultdict
 from typing import NamedTuple
 
+from computeapi import chance
 from computeapi.backends.hypervisor import PowerState
 from computeapi.compute.servers.changes import Changes
 from computeapi.compute.servers.power import PAUSED_IS_OFF, POWERED_OFF, STOPPED_IS_ON
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
 from computeapi.db import servers as rows
+from computeapi.db.clock import elapsed
 from computeapi.db.servers import Server
 from computeapi.errors import Error
 from computeapi.states import VMState
@@ -17,6 +20,8 @@ from computeapi.states import VMState
 LOG = logging.getLogger(__name__)
 NOBODY = Context(user_id='', project_id='', user_name='power').elevated()
 AT_ONCE = 200
+# How long the servers of one host are asked for in one turn: a host that answers slowly must not delay the others.
+SECONDS_AT_A_HOST = 30.0
 OFF = (PowerState.SHUTDOWN, PowerState.CRASHED)
 ON = (PowerState.RUNNING, PowerState.PAUSED)
 
@@ -44,12 +49,18 @@ class PowerStates:
         self.last = ''
 
     def take_turn(self) -> None:
-        """Check the next servers."""
-        server_ids = self.platform.store.ask(rows.on_hosts, self.last, self.at_once)
-        for server in self.platform.store.ask(rows.alive, server_ids):
-            stray = STRAYS.get(VMState(server.vm_state))
-            if stray is not None and server.task_state is None and self._power(server) in stray.power:
+        """Check the next servers, in random order, so that those of a slow host all have their turn."""
+        server_ids, spent = (
+            self.platform.store.ask(rows.on_hosts, self.last, self.at_once),
+            defaultdict[str | None, float](float),
+        )
+        for server in chance.shuffled(self.platform.store.ask(rows.alive, server_ids)):
+            stray, began = STRAYS.get(VMState(server.vm_state)), elapsed()
+            if stray is None or server.task_state is not None or spent[server.host] > SECONDS_AT_A_HOST:
+                continue
+            if self._power(server) in stray.power:
                 self.changes.follow(NOBODY, server, stray.follows)
+            spent[server.host] += elapsed() - began
         self.last = server_ids[-1] if len(server_ids) == self.at_once else ''
 
     def _power(self, server: Server) -> PowerState | None:
