@@ -78,6 +78,8 @@ VOLUMES = FactTable(
 SNAPSHOTS = FactTable(
     volume_snapshots,
     errors.SnapshotNotFound,
+    source=volume_snapshots.join(volumes, volumes.c.id == volume_snapshots.c.volume_id),
+    joined={'availability_zone': volumes.c.availability_zone},
     pairs={'metadata': volume_snapshot_metadata},
     sorts=_sorts(volume_snapshots, 'volume_id'),
 )

@@ -20,7 +20,7 @@ class Volume:
 
     `attachments` are the active ones: dicts with attachment_id, server_id, host, device, attached_at; `image_metadata`
     describes the image that a bootable volume was created from; `migration_status` is set while block storage moves the
-    volume.
+    volume. `readonly` is None until somebody sets it.
     """
 
     id: str
@@ -32,7 +32,7 @@ class Volume:
     description: str | None = None
     bootable: bool = False
     multiattach: bool = False
-    readonly: bool = False
+    readonly: bool | None = None
     migration_status: str | None = None
     volume_type: str | None = None
     volume_type_id: str | None = None
@@ -55,7 +55,7 @@ class Volume:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A snapshot of a volume; `size` in GiB."""
+    """A snapshot of a volume; `size` in GiB. `availability_zone` is that of the volume."""
 
     id: str
     name: str | None
@@ -65,6 +65,7 @@ class Snapshot:
     project_id: str
     user_id: str | None = None
     description: str | None = None
+    availability_zone: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
     created_at: datetime | None = None
     updated_at: datetime | None = None
@@ -211,8 +212,8 @@ class Volumes(Protocol):
         """Delete the attachment in any state; after the last one the volume is `available`. No error if it is gone."""
 
     def reimage(self, context: Context, volume_id: str, image_id: str) -> None:
-        """Start to write an image over the volume, which must be available or reserved; it is `downloading` meanwhile,
-        and then has its previous status again."""
+        """Start to write an image over the volume, which must be available, reserved or in error; it is `downloading`
+        meanwhile, and then has its previous status again."""
 
     def swap(self, context: Context, old_volume_id: str, new_volume_id: str, *, failed: bool = False) -> str:
         """Complete a swap in which the new volume took over the old one's data; returns the ID that the new volume has

@@ -81,7 +81,7 @@ volumes = resource(
     sa.Column('volume_type_id', Id(), sa.ForeignKey('volume_types.id'), nullable=False, index=True),
     sa.Column('bootable', sa.Boolean, nullable=False),
     sa.Column('multiattach', sa.Boolean, nullable=False),
-    sa.Column('readonly', sa.Boolean, nullable=False),
+    sa.Column('readonly', sa.Boolean),
     sa.Column('migration_status', Text(32)),
     sa.Column('snapshot_id', Id()),
     sa.Column('source_volume_id', Id()),

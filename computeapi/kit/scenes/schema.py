@@ -286,7 +286,7 @@ VOLUME = entry(
     status=STATUS,
     bootable=flag(False),
     multiattach=flag(False),
-    readonly=flag(False),
+    readonly=kept(BOOLEAN),
     availability_zone=kept(NAME, default='nova'),
     snapshot=kept(STRING, 'the ID of the snapshot that it was created from', column='snapshot_id'),
     source_volume=kept(STRING, 'the ID of the volume that it was created from', column='source_volume_id'),

@@ -93,10 +93,7 @@ class CinderVolumeActions(CinderController):
     @argued('os-reimage', {'image_id': UUID, 'reimage_reserved': BOOLEAN}, 'image_id')
     @api_version('3.68')
     def reimage(self, req: Request, id: str, body: Body) -> None:
-        volume = self.volumes.get(req.context, id)
-        if volume.status == 'reserved' and not spoken(body.get('reimage_reserved')):
-            raise errors.Conflict(f'Volume {id} is reserved; reimage_reserved must be true to overwrite it.')
-        self.volumes.reimage(req.context, id, body['image_id'])
+        self.volumes.reimage(req.context, id, body['image_id'], reserved=spoken(body.get('reimage_reserved')))
 
     @argued('revert', {'snapshot_id': UUID}, 'snapshot_id')
     @api_version('3.40')

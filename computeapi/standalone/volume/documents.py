@@ -55,6 +55,10 @@ def _uses(volume: Volume) -> list[dict[str, Any]]:
     ]
 
 
+def _metadata(volume: Volume) -> dict[str, str]:
+    return {**volume.metadata, **({} if volume.readonly is None else {'readonly': str(volume.readonly)})}
+
+
 TIMES = {'created_at': read(lambda row: time(row.created_at)), 'updated_at': read(lambda row: time(row.updated_at))}
 
 
@@ -75,7 +79,7 @@ _WRITTEN = {
     'encrypted': read(attr('encrypted')),
     'consistencygroup_id': constant(None),
     'replication_status': constant(None),
-    'metadata': read(lambda volume: {**volume.metadata, **({'readonly': 'True'} if volume.readonly else {})}),
+    'metadata': read(_metadata),
     'attachments': read(_uses),
     **TIMES,
     'links': LINKS,

@@ -57,7 +57,7 @@ VOLUME_FILTERS: Parsers = {
     'migration_status': unless_none,
     'glance_metadata': mapping,
 }
-SNAPSHOT_FILTERS: Parsers = {**COMMON, 'volume_id': text, CONSUMES_QUOTA: truth}
+SNAPSHOT_FILTERS: Parsers = {**COMMON, 'volume_id': text, 'availability_zone': text, CONSUMES_QUOTA: truth}
 BACKUP_FILTERS: Parsers = {**COMMON, 'volume_id': text, 'snapshot_id': text}
 TRANSFER_FILTERS: Parsers = dict.fromkeys(('id', 'name', 'volume_id'), text)
 GROUP_FILTERS: Parsers = dict.fromkeys(('id', 'name', 'status', 'group_type', 'project_id'), text)

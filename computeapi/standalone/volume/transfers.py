@@ -6,7 +6,7 @@ from typing import Any
 from computeapi.backends.volume.local.transfers import Transfer
 from computeapi.booleans import spoken
 from computeapi.standalone.access import WRITER
-from computeapi.standalone.fields import each, read, time
+from computeapi.standalone.fields import constant, each, read, time
 from computeapi.standalone.schema import wrapped
 from computeapi.standalone.volume.documents import BOOLEAN, NAME, TEXT, UUID, links_to
 from computeapi.standalone.volume.lists import TRANSFER_FILTERS, CinderCollection, window
@@ -27,6 +27,8 @@ TRANSFER = View(
         'created_at': read(lambda transfer: time(transfer.created_at)),
         'no_snapshots': added('3.55', read(attr('no_snapshots'))),
         'source_project_id': added('3.57', read(attr('project_id'))),
+        'destination_project_id': added('3.57', constant(None)),
+        'accepted': added('3.57', constant(False)),
         'links': LINKS,
     }
 )

@@ -279,12 +279,16 @@ def test_snapshots_change(volumes):
     assert volumes.snapshots.list(ALICE) == []
 
 
-def test_a_volume_in_error_gets_no_image(volumes, images):
+def test_a_volume_in_error_gets_an_image_and_stays_in_error(volumes, images):
     image = images.create(ALICE, 'system', disk_format='raw', container_format='bare')
     images.upload(ALICE, image.id, [b'x'])
     volume = volumes.create(ALICE, 2)
     volumes.reset_status(ADMIN, volume.id, 'error')
-    with pytest.raises(errors.Invalid, match='error'):
+    volumes.reimage(ALICE, volume.id, image.id)
+    changed = volumes.get(ALICE, volume.id)
+    assert (changed.status, changed.image_metadata['image_id']) == ('error', image.id)
+    volumes.reset_status(ADMIN, volume.id, 'maintenance')
+    with pytest.raises(errors.Invalid, match='maintenance'):
         volumes.reimage(ALICE, volume.id, image.id)
 
 

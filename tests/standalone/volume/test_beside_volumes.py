@@ -112,7 +112,10 @@ def test_a_volume_goes_to_whoever_has_the_key(ask, create, status, path):
     ask('POST /v3/snapshots', {'snapshot': {'volume_id': volume['id'], 'name': 'before'}}, expect=202)
     transfer = offer(ask, volume, path, name='gift')
     assert status(volume) == 'awaiting-transfer'
-    assert 'auth_key' not in shown(ask, f'{path}/{transfer["id"]}', 'transfer')
+    found = shown(ask, f'{path}/{transfer["id"]}', 'transfer')
+    assert 'auth_key' not in found
+    history = {'source_project_id': 'apples', 'destination_project_id': None, 'accepted': False}
+    assert found == found | history | {'no_snapshots': False}
     ask(f'GET /v3/{path}/{transfer["id"]}', by='bob', expect=404)
     accept = f'POST /v3/{path}/{transfer["id"]}/accept'
     ask(accept, {'accept': {'auth_key': 'wrong'}}, by='bob', expect=400)

@@ -509,6 +509,13 @@ def test_flags(ask, create, act):
     act(volume, 'os-update_readonly_flag', {'readonly': 'True'})
     shown = ask(f'GET /v3/volumes/{volume["id"]}').json['volume']
     assert (shown['bootable'], shown['metadata']) == ('true', {'readonly': 'True'})
+    act(volume, 'os-attach', {'instance_uuid': SERVER, 'mountpoint': '/dev/vdb'}, expect=400)
+    attachment = ask('POST /v3/attachments', {'attachment': {'volume_uuid': volume['id'], 'mode': 'rw'}}).json
+    assert attachment['attachment']['attach_mode'] == 'ro'
+    ask(f'DELETE /v3/attachments/{attachment["attachment"]["id"]}')
+    act(volume, 'os-update_readonly_flag', {'readonly': False})
+    assert ask(f'GET /v3/volumes/{volume["id"]}').json['volume']['metadata'] == {'readonly': 'False'}
+    assert ask(f'GET /v3/volumes/{create()["id"]}').json['volume']['metadata'] == {}
     for name, argument in (('os-set_bootable', {}), ('os-update_readonly_flag', {'readonly': 5})):
         act(volume, name, argument, expect=400)
 
@@ -535,8 +542,10 @@ def test_retype_and_reimage(ask, create, act, images, alice):
     act(volume, 'os-reimage', {'image_id': image.id})
     assert ask(f'GET /v3/volumes/{volume["id"]}').json['volume']['bootable'] == 'true'
     ask('POST /v3/attachments', {'attachment': {'volume_uuid': volume['id'], 'instance_uuid': SERVER}})
-    act(volume, 'os-reimage', {'image_id': image.id}, expect=409)
+    act(volume, 'os-reimage', {'image_id': image.id}, expect=400)
     act(volume, 'os-reimage', {'image_id': image.id, 'reimage_reserved': True})
+    ask('POST /v3/attachments', {'attachment': {'volume_uuid': volume['id'], 'instance_uuid': volume['id']}})
+    act(volume, 'os-reimage', {'image_id': image.id, 'reimage_reserved': True}, expect=409)
 
 
 def test_a_volume_that_a_host_uses_is_not_overwritten(ask, create, act, images, alice):
@@ -567,6 +576,10 @@ def test_snapshots(ask, create, act):
     )
     assert shown['os-extended-snapshot-attributes:project_id'] == 'apples'
     assert 'user_id' not in ask(f'GET /v3/snapshots/{snapshot["id"]}', version='3.40').json['snapshot']
+    for zone, count in (('nova', 1), ('moon', 0)):
+        query = f'availability_zone={zone}&with_count=true'
+        listed = ask(f'GET /v3/snapshots/detail?{query}').json
+        assert (len(listed['snapshots']), listed['count']) == (count, count)
     for query, expected in {'': ['s'], 'name=x': [], 'status=available': ['s'], f'volume_id={NOWHERE}': []}.items():
         for path in ('/v3/snapshots', '/v3/snapshots/detail'):
             assert names(ask(f'GET {path}?{query}'), 'snapshots') == expected

@@ -46,7 +46,7 @@ class VolumeUse(VolumeStore):
                     f'Invalid volume: Volume {volume_id} status must be available or downloading to reserve, '
                     f'but the current status is {volume.status}.'
                 )
-            facts = {'server_id': server_id, 'status': 'reserved', 'mode': mode}
+            facts = {'server_id': server_id, 'status': 'reserved', 'mode': 'ro' if volume.readonly else mode}
             if connector is not None:
                 facts |= {'status': 'attaching', **_place(connector)}
             reserved = self._add(connection, volume, **facts)
@@ -142,6 +142,8 @@ class VolumeUse(VolumeStore):
             shares = volume.multiattach and volume.status == 'in-use'
             if volume.status not in ('available', 'attaching') and not shares:
                 raise unfit(volume, 'attached')
+            if volume.readonly and mode != 'ro':
+                raise errors.Invalid(f'Invalid attaching mode {mode!r} for volume {volume_id}.')
             facts = {'server_id': server_id, 'host': host, 'device': device, 'attached_at': self.clock()}
             self._add(connection, volume, status='attached', mode=mode, **facts)
             self._settle(connection, volume)

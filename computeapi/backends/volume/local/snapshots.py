@@ -54,6 +54,7 @@ class VolumeSnapshots(KeptWithSize[Snapshot]):
                 project_id=volume.project_id,
                 user_id=context.user_id,
                 description=description,
+                availability_zone=volume.availability_zone,
                 metadata=dict(metadata or {}),
                 created_at=now,
                 updated_at=now,

@@ -70,20 +70,21 @@ class VolumeLife(VolumeMaking):
             facts = {'volume_type_id': kind.id, 'volume_type': kind.name, 'multiattach': kind.multiattach}
             return self._write(connection, volume, facts)
 
-    def reimage(self, context: Context, volume_id: str, image_id: str) -> None:
+    def reimage(self, context: Context, volume_id: str, image_id: str, *, reserved: bool = True) -> None:
+        """reserved: whether a reserved volume may be overwritten."""
         source = from_image(self._image(context, image_id))
 
         def change(volume: Volume) -> dict[str, Any]:
-            if volume.status not in ('available', 'reserved'):
-                raise errors.Invalid(
-                    f'Invalid volume: Volume {volume_id} cannot be reimaged while it is {volume.status}.'
-                )
+            if volume.status not in ('available', 'error', 'reserved' if reserved else None):
+                raise unfit(volume, 'reimaged')
             checked_size(volume.size, source)
             status = self.filler.status(contents, volume.status)
             return {'bootable': True, 'image_metadata': source.image_metadata, 'status': status}
 
         contents = Contents(image_id)
         with self._locked(context, volume_id) as (connection, former):
+            if len(ATTACHMENTS.select(connection, volumes.attachments_of(volume_id))) > 1:
+                raise errors.Conflict(f'Volume {volume_id} is attached to more than one server.')
             volume = self._write(connection, former, change(former))
             filling = self.filler.begin(volume_id, contents, volume.size, volume.status)
         self.filler.fill(context, filling, contents, volume.size, VOLUMES, former.status)
