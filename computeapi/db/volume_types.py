@@ -8,7 +8,9 @@ from computeapi import errors
 from computeapi.context import Context
 from computeapi.db.facts import Facts, FactTable, caller
 from computeapi.db.listing import Clause
+from computeapi.db.records import upsert
 from computeapi.db.tables.volume import (
+    volume_default_types,
     volume_qos,
     volume_qos_specs,
     volume_type_encryptions,
@@ -90,6 +92,20 @@ def revoke_type(connection: sa.Connection, type_id: str, project_id: str) -> boo
     """Whether the project had access."""
     query = sa.delete(volume_type_projects).filter_by(type_id=type_id, project_id=project_id)
     return connection.execute(query).rowcount > 0
+
+
+def default_types(connection: sa.Connection, **where: str) -> dict[str, str]:
+    """The default types of projects that have their own."""
+    query = sa.select(volume_default_types).filter_by(**where).order_by(volume_default_types.c.project_id)
+    return {row.project_id: row.type_id for row in connection.execute(query)}
+
+
+def set_default_type(connection: sa.Connection, project_id: str, type_id: str | None) -> None:
+    """None: the project has the default type of all."""
+    if type_id is None:
+        connection.execute(sa.delete(volume_default_types).filter_by(project_id=project_id))
+    else:
+        upsert(connection, volume_default_types, [{'project_id': project_id, 'type_id': type_id}])
 
 
 def set_encryption(connection: sa.Connection, type_id: str, facts: Facts | None) -> None:

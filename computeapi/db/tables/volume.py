@@ -36,6 +36,13 @@ volume_type_projects = sa.Table(
     sa.Column('project_id', Id(), primary_key=True),
 )
 
+volume_default_types = sa.Table(
+    'volume_default_types',
+    metadata,
+    sa.Column('project_id', Id(), primary_key=True),
+    sa.Column('type_id', Id(), sa.ForeignKey('volume_types.id'), nullable=False, index=True),
+)
+
 volume_type_encryptions = sa.Table(
     'volume_type_encryptions',
     metadata,

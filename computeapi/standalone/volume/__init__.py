@@ -18,7 +18,7 @@ from computeapi.standalone.volume.quotas import CinderQuotaClasses, CinderQuotas
 from computeapi.standalone.volume.service import CINDER, CinderApp, versions
 from computeapi.standalone.volume.snapshots import CinderSnapshots
 from computeapi.standalone.volume.transfers import CinderTransfers, CinderVolumeTransfers
-from computeapi.standalone.volume.types import CinderTypes
+from computeapi.standalone.volume.types import CinderDefaultTypes, CinderTypes
 from computeapi.standalone.volume.volumes import CinderVolumeResources
 from computeapi.versions import History
 from computeapi.web.filters import Microversion, WSGIApp
@@ -40,6 +40,7 @@ CONTROLLERS = (
     CinderGroupSnapshots,
     CinderMessages,
     CinderTypes,
+    CinderDefaultTypes,
     CinderEncryptions,
     CinderVolumeEncryption,
     CinderQos,

@@ -42,14 +42,18 @@ class CinderQuotas(CinderController):
 
     @operation('PUT', policy=ADMIN, body=SET)
     def update(self, req: Request, project_id: str, body: dict[str, Any]) -> dict[str, Any]:
-        if len(project_id) > MAX_PROJECT_ID:
-            raise errors.Invalid(f'A project id must not be longer than {MAX_PROJECT_ID} characters.')
+        check_project_id(project_id)
         limits = {name: limit for name, limit in body['quota_set'].items() if name not in NO_LIMITS}
         return {'quota_set': self.volumes.quotas.set_limits(project_id, limits)}
 
     @operation('DELETE', policy=ADMIN)
     def reset(self, req: Request, project_id: str) -> None:
         self.volumes.quotas.reset(project_id)
+
+
+def check_project_id(project_id: str) -> None:
+    if len(project_id) > MAX_PROJECT_ID:
+        raise errors.Invalid(f'A project id must not be longer than {MAX_PROJECT_ID} characters.')
 
 
 class CinderQuotaClasses(CinderController):

@@ -53,6 +53,7 @@ CINDER = History(
         '3.57': 'Transfers show the project that offers.',
         '3.58': 'Groups show their project.',
         '3.61': 'Administrators see the cluster of a volume.',
+        '3.62': 'Projects can have a default type of their own.',
         '3.63': 'Volumes show the id of their type.',
         '3.64': 'Backups show their encryption key.',
         '3.65': 'Volumes and snapshots show whether they count against a quota.',

@@ -24,8 +24,9 @@ from computeapi.standalone.volume.documents import (
     shown_specs,
 )
 from computeapi.standalone.volume.lists import page
+from computeapi.standalone.volume.quotas import check_project_id
 from computeapi.standalone.volume.service import CinderController, argued
-from computeapi.web.controller import operation
+from computeapi.web.controller import Bounds, operation
 from computeapi.web.paging import next_link
 from computeapi.web.request import Request
 
@@ -42,6 +43,8 @@ CREATE = wrapped(
 )
 UPDATE = wrapped('volume_type', {'name': optional(TEXT), 'description': NAME, 'is_public': BOOLEAN})
 SPECS = having({'extra_specs': PAIRS}, 'extra_specs')
+DEFAULT = wrapped('default_type', {'volume_type': TEXT}, 'volume_type')
+NO_DEFAULT = 'Project {} has no default volume type of its own.'
 NO_SPEC = 'Volume Type {} has no extra specs with key {}.'
 
 
@@ -61,7 +64,7 @@ class CinderTypes(CinderController):
 
     @operation('GET', '/default', policy=CALLER)
     def show_default(self, req: Request) -> dict[str, Any]:
-        return {'volume_type': TYPE.render(req, self.volumes.types.default())}
+        return {'volume_type': TYPE.render(req, self.volumes.types.default(req.context.project_id or ''))}
 
     @operation('POST', policy=ADMIN, body=CREATE)
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
@@ -139,3 +142,38 @@ class CinderTypes(CinderController):
     def _change_specs(self, req: Request, type_id: str, change: Callable[[Pairs], Pairs]) -> None:
         found = self._type(req, type_id)
         self.volumes.types.change(found.id, lambda kind: {'extra_specs': change(kind.extra_specs)})
+
+
+class CinderDefaultTypes(CinderController):
+    """Types of volumes that name none, in projects that have their own default."""
+
+    path = '/default-types'
+    versions = Bounds('3.62')
+
+    @operation('GET', policy=ADMIN)
+    def list(self, req: Request) -> dict[str, Any]:
+        return {'default_types': [_default(*each) for each in self.volumes.types.defaults().items()]}
+
+    @operation('GET', '/{project_id}', policy=ADMIN)
+    def show(self, req: Request, project_id: str) -> dict[str, Any]:
+        defaults = self.volumes.types.defaults(project_id=project_id)
+        return {'default_type': _default(project_id, present(defaults, project_id, NO_DEFAULT.format(project_id)))}
+
+    @operation('PUT', '/{project_id}', policy=ADMIN, body=DEFAULT)
+    def update(self, req: Request, project_id: str, body: dict[str, Any]) -> dict[str, Any]:
+        check_project_id(project_id)
+        try:
+            kind = self.volumes.types.get(req.context, body['default_type']['volume_type'])
+        except errors.VolumeTypeNotFound as error:
+            raise errors.Invalid(str(error)) from None
+        self.volumes.types.set_default(project_id, kind.id)
+        return {'default_type': _default(project_id, kind.id)}
+
+    @operation('DELETE', '/{project_id}', policy=ADMIN, status=204)
+    def delete(self, req: Request, project_id: str) -> None:
+        check_project_id(project_id)
+        self.volumes.types.set_default(project_id, None)
+
+
+def _default(project_id: str, type_id: str) -> dict[str, str]:
+    return {'project_id': project_id, 'volume_type_id': type_id}

@@ -173,7 +173,7 @@ def test_types(volumes):
     with pytest.raises(errors.VolumeTypeNotFound):
         volumes.volume_type(ALICE, 'new')
     with pytest.raises(errors.Invalid, match='default'):
-        volumes.types.delete(volumes.types.default().id)
+        volumes.types.delete(volumes.types.default('apples').id)
 
 
 def test_an_id_means_the_type_that_has_it_not_one_with_that_name(volumes):
@@ -201,7 +201,7 @@ def test_private_types(volumes):
     with pytest.raises(errors.NotFound):
         volumes.types.revoke(kind.id, 'apples')
     with pytest.raises(errors.NotFound):
-        volumes.types.projects(volumes.types.default().id)
+        volumes.types.projects(volumes.types.default('apples').id)
     assert [kind.name for kind in volumes.types.list(ADMIN, public=False)] == ['secret']
 
 

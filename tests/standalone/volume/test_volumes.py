@@ -641,6 +641,28 @@ def test_types_have_pages(ask):
     ask(f'GET /v3/types?marker={NOWHERE}', expect=404)
 
 
+def test_a_project_can_have_a_default_type_of_its_own(ask, create):
+    path = '/v3/default-types/apples'
+    (kind,) = (each for each in ask('GET /v3/types').json['volume_types'] if each['name'] == 'fake')
+    ask(f'GET {path}', by='admin', expect=404)
+    ask(f'PUT {path}', {'default_type': {'volume_type': 'nothing'}}, by='admin', expect=400)
+    ask(f'PUT {path}', {'default_type': {'volume_type': 'fake'}}, expect=403)
+    ask(f'PUT {path}', {'default_type': {'volume_type': 'fake'}}, by='admin', version='3.61', expect=404)
+    shown = {'project_id': 'apples', 'volume_type_id': kind['id']}
+    for name in ('multiattach', 'fake'):
+        changed = ask(f'PUT {path}', {'default_type': {'volume_type': name}}, by='admin').json
+    assert changed == ask(f'GET {path}', by='admin').json == {'default_type': shown}
+    assert ask('GET /v3/default-types', by='admin').json == {'default_types': [shown]}
+    assert ask('GET /v3/types/default').json['volume_type']['name'] == create()['volume_type'] == 'fake'
+    assert create(by='bob')['volume_type'] == '__DEFAULT__'
+    spare = ask('POST /v3/types', {'volume_type': {'name': 'spare'}}, by='admin').json['volume_type']
+    ask(f'PUT {path}', {'default_type': {'volume_type': spare['id']}}, by='admin')
+    ask(f'DELETE /v3/types/{spare["id"]}', by='admin', expect=400)
+    ask(f'DELETE {path}', by='admin', expect=204)
+    ask(f'DELETE /v3/types/{spare["id"]}', by='admin', expect=202)
+    assert create()['volume_type'] == '__DEFAULT__'
+
+
 def test_types(ask):
     assert set(names(ask('GET /v3/types'), 'volume_types')) == {'__DEFAULT__', 'fake', 'multiattach'}
     assert ask('GET /v3/types/default').json['volume_type']['name'] == '__DEFAULT__'

@@ -40,13 +40,25 @@ class VolumeTypes:
                 with contextlib.suppress(errors.Conflict):
                     self.create(name, extra_specs=extra_specs)
 
-    def default(self) -> VolumeType:
-        """The type of volumes that name none."""
+    def default(self, project_id: str) -> VolumeType:
+        """The type of the project's volumes that name none."""
         try:
-            return self.get(Context(is_admin=True), DEFAULT)
+            return self.get(Context(is_admin=True), self.defaults(project_id=project_id).get(project_id, DEFAULT))
         except errors.VolumeTypeNotFound:
             self.populate()
             return self.get(Context(is_admin=True), DEFAULT)
+
+    def defaults(self, **where: str) -> dict[str, str]:
+        """The default types of projects that have their own."""
+        with self.store.read() as connection:
+            return volume_types.default_types(connection, **where)
+
+    def set_default(self, project_id: str, type_id: str | None) -> None:
+        """None: the project has the default type of all."""
+        with self.store.write() as connection:
+            if type_id is not None:
+                keep_type(connection, type_id)
+            volume_types.set_default_type(connection, project_id, type_id)
 
     def list(
         self,
@@ -94,11 +106,11 @@ class VolumeTypes:
         return self.get(administrator, type_id)
 
     def delete(self, type_id: str) -> None:
-        """Raises Invalid while volumes have the type, and for the default type."""
+        """Raises Invalid while volumes have the type, and for the default type, also if it is that of a project."""
         with self.store.write() as connection:
             kind = VolumeType(**TYPES.get(connection, Context(is_admin=True), type_id, lock=True))
-            if kind.name == DEFAULT:
-                raise errors.Invalid(f'The volume type {DEFAULT} is the default and cannot be deleted.')
+            if kind.name == DEFAULT or volume_types.default_types(connection, type_id=kind.id):
+                raise errors.Invalid(f'The volume type {kind.name} is a default and cannot be deleted.')
             if volume_types.type_is_used(connection, kind.id):
                 raise errors.Invalid('Target volume type is still in use.')
             TYPES.delete(connection, TYPES.among([kind.id]))
