@@ -141,3 +141,53 @@ def test_pages_can_be_read_backwards(ask, create):
     assert page(first['previous'])[0] == []
     assert page(f'{listed}&page_reverse=True')[0] == ['d', 'e']
     assert 'networks_links' not in ask('GET /networks?description=paged').json
+
+
+def test_what_a_subnet_or_a_router_lists_is_listed_once(ask, create, net):
+    path, route = f'/subnets/{net[1]["id"]}', {'destination': '198.51.100.0/24', 'nexthop': '192.0.2.7'}
+    for name, values in (('dns_nameservers', ['2001:db8::1', '2001:DB8:0::1']), ('dns_nameservers', ['192.0.2.5'] * 2)):
+        ask(f'PUT {path}', {'subnet': {name: values}}, expect=400)
+    assert 'more than once' in ask(f'PUT {path}', {'subnet': {'host_routes': [route] * 2}}, expect=400).text
+    router = create('routers')
+    ask(f'PUT /routers/{router["id"]}/add_router_interface', {'subnet_id': net[1]['id']}, expect=200)
+    answer = ask(f'PUT /routers/{router["id"]}', {'router': {'routes': [route] * 2}}, expect=400)
+    assert 'more than once' in answer.text
+
+
+@pytest.fixture
+def slaac(create, net):
+    """A subnet beside 192.0.2.0/24, where devices choose their own addresses."""
+    modes = {'ipv6_address_mode': 'slaac', 'ipv6_ra_mode': 'slaac'}
+    return create('subnets', network_id=net[0]['id'], ip_version=6, cidr='2001:db8::/64', **modes)
+
+
+def held_on(port):
+    return [fixed['subnet_id'] for fixed in port['fixed_ips']]
+
+
+def test_a_port_has_the_address_that_its_device_chooses_beside_others(ask, create, net, slaac):
+    four, six = net[1]['id'], slaac['id']
+    port = create('ports', network_id=net[0]['id'], fixed_ips=[{'subnet_id': four}])
+    assert held_on(port) == [four, six]
+    [own] = [fixed for fixed in port['fixed_ips'] if fixed['subnet_id'] == six]
+    for wanted in ([], [own], [{'subnet_id': six}]):
+        changed = ask(f'PUT /ports/{port["id"]}', {'port': {'fixed_ips': wanted}}, expect=200).json['port']
+        assert changed['fixed_ips'] == [own]
+    changed = ask(f'PUT /ports/{port["id"]}', {'port': {'fixed_ips': [{'subnet_id': four}]}}, expect=200).json['port']
+    assert sorted(held_on(changed)) == sorted([four, six])
+    chosen = [{'subnet_id': six, 'ip_address': '2001:db8::7'}]
+    ask('POST /ports', {'port': {'network_id': net[0]['id'], 'fixed_ips': chosen}}, expect=400)
+    made = create(
+        'ports',
+        network_id=net[0]['id'],
+        mac_address='fa:16:3e:00:00:01',
+        fixed_ips=[{'subnet_id': six, 'ip_address': '2001:db8::f816:3eff:fe00:1'}],
+    )
+    assert held_on(made) == [six]
+
+
+def test_a_router_has_the_address_of_a_gateway_where_devices_choose_theirs(ask, create, net, slaac):
+    router = create('routers')
+    added = ask(f'PUT /routers/{router["id"]}/add_router_interface', {'subnet_id': slaac['id']}, expect=200).json
+    port = ask(f'GET /ports/{added["port_id"]}').json['port']
+    assert port['fixed_ips'] == [{'subnet_id': slaac['id'], 'ip_address': '2001:db8::1'}]

@@ -163,37 +163,46 @@ def _texts(version: int, first: int, last: int) -> Iterator[str]:
 # ------------------------------------------------------------------ allocation for ports
 
 
-def allocate(work: Work, port: Document, wanted: Iterable[Mapping[str, Any]] | None) -> None:
+def allocate(
+    work: Work, port: Document, wanted: Iterable[Mapping[str, Any]] | None, held: Iterable[Document] = ()
+) -> None:
     """Allocate the wanted addresses for the port. Each has a subnet_id, an ip_address or both, or else an ip_version.
 
-    None means one address of each IP version that the network has.
+    None means one address of each IP version that the network has.  held: the addresses that the port has already.
+    Beside these it has an address on each subnet where devices choose their own.
     """
     subnets = ranges_on(work, port['network_id'])
+    chosen = {subnet['id']: own_address(port, subnet) for subnet in subnets if chooses(port, subnet)}
     if wanted is None:
-        _allocate_usual(work, port, subnets)
-        return
+        versions = {subnet['ip_version'] for subnet in subnets if subnet['id'] not in chosen}
+        wanted = [{'ip_version': version} for version in sorted(versions)]
     for want in wanted:
-        _allocate_wanted(work, port, subnets, want)
-
-
-def _allocate_usual(work: Work, port: Document, subnets: list[Document]) -> None:
-    for version in (4, 6):
-        managed = [s for s in subnets if s['ip_version'] == version and not is_stateless(s)]
-        if managed:
-            _allocate_from(work, port, managed)
+        _allocate_wanted(work, port, _candidates(port, subnets, want), want, chosen)
+    there = {fixed['subnet_id'] for fixed in held}
     for subnet in subnets:
-        if is_stateless(subnet):
-            _give(work, port, subnet, eui64(subnet['cidr'], port['mac_address']))
+        if subnet['id'] in chosen.keys() - there:
+            _give(work, port, subnet, chosen[subnet['id']])
 
 
-def _allocate_wanted(work: Work, port: Document, subnets: list[Document], want: Mapping[str, Any]) -> None:
-    candidates = _candidates(port, subnets, want)
+def chooses(port: Mapping[str, Any], subnet: Mapping[str, Any]) -> bool:
+    """Whether the port's device chooses its own address on the subnet; a router has the one that others know."""
+    return is_stateless(subnet) and port.get('device_owner') != ports.ROUTER_INTERFACE
+
+
+def own_address(port: Mapping[str, Any], subnet: Mapping[str, Any]) -> str:
+    """The address that the port's device chooses on the subnet."""
+    return eui64(subnet['cidr'], port['mac_address'])
+
+
+def _allocate_wanted(
+    work: Work, port: Document, candidates: list[Document], want: Mapping[str, Any], chosen: Mapping[str, str]
+) -> None:
+    """chosen: the addresses that the device chooses, by subnet; they are given to the port later."""
+    managed = [subnet for subnet in candidates if subnet['id'] not in chosen]
     if 'ip_address' in want:
-        _give_chosen(work, port, candidates, want['ip_address'])
-    elif candidates and is_stateless(candidates[0]):
-        _give(work, port, candidates[0], eui64(candidates[0]['cidr'], port['mac_address']))
-    else:
-        _allocate_from(work, port, candidates)
+        _give_wanted(work, port, candidates, want['ip_address'], chosen)
+    elif managed or not candidates:
+        _allocate_from(work, port, managed)
 
 
 def _candidates(port: Document, subnets: list[Document], want: Mapping[str, Any]) -> list[Document]:
@@ -206,11 +215,17 @@ def _candidates(port: Document, subnets: list[Document], want: Mapping[str, Any]
     return candidates
 
 
-def _give_chosen(work: Work, port: Document, subnets: list[Document], text: str) -> None:
+def _give_wanted(work: Work, port: Document, subnets: list[Document], text: str, chosen: Mapping[str, str]) -> None:
     address = parse_address(text)
     for subnet in subnets:
         if is_host(parse_cidr(subnet['cidr']), address):
-            _give(work, port, subnet, str(address))
+            if chosen.get(subnet['id'], str(address)) != str(address):
+                raise errors.Invalid(
+                    f'IPv6 address {address} can not be directly assigned to a port on subnet {subnet["id"]} as the '
+                    f'subnet is configured for automatic addresses.'
+                )
+            if subnet['id'] not in chosen:
+                _give(work, port, subnet, str(address))
             return
     raise errors.Invalid(f'IP address {address} is not a valid IP for any of the subnets on the specified network.')
 

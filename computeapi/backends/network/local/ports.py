@@ -6,9 +6,10 @@ from typing import Any
 
 from computeapi import errors
 from computeapi.backends.network.local import addresses, qos, security_groups
+from computeapi.backends.network.local.subnets import check_unique
 from computeapi.db import network_projects, ports, routers
 from computeapi.db.network_collection import Document, Work
-from computeapi.db.networks import NETWORKS, SUBNETS, is_owner, is_usable
+from computeapi.db.networks import NETWORKS, SUBNETS, is_owner, is_usable, ranges_on
 from computeapi.db.ports import FLOATING_IP, PORTS, ROUTER_GATEWAY, ROUTER_INTERFACE
 from computeapi.db.routers import ROUTERS
 
@@ -103,7 +104,7 @@ def add_address(work: Work, port_id: str) -> None:
     PORTS.lock(work, port_id)
     port = PORTS.get(work, port_id)
     versions = {6 if ':' in held['ip_address'] else 4 for held in port['fixed_ips']} or {4}
-    addresses.allocate(work, port, [{'ip_version': min(versions)}])
+    addresses.allocate(work, port, [{'ip_version': min(versions)}], port['fixed_ips'])
 
 
 def remove_address(work: Work, port: Document, address: str) -> None:
@@ -185,9 +186,7 @@ def _address_pairs(port: Document) -> list[Document]:
     ]
     if pairs and not port['port_security_enabled']:
         raise errors.Conflict('Port Security must be enabled in order to have allowed address pairs on a port.')
-    for pair in pairs:
-        if pairs.count(pair) > 1:
-            raise addresses.invalid('allowed_address_pairs', pair['ip_address'], 'is given more than once')
+    check_unique('allowed_address_pairs', pairs)
     return pairs
 
 
@@ -231,11 +230,14 @@ def set_fixed_ips(work: Work, port: Document, wanted: Iterable[Mapping[str, Any]
             leaving.remove(kept)
         else:
             new.append(want)
+    kept_there = {subnet['id'] for subnet in ranges_on(work, port['network_id']) if addresses.chooses(port, subnet)}
     for held in leaving:
+        if held['subnet_id'] in kept_there:
+            continue
         if routers.floating_ip_leads_to(work, port['id'], held['ip_address']):
             raise errors.Invalid(f'Address {held["ip_address"]} of port {port["id"]} is associated with a floating IP.')
         ports.remove_fixed_ip(work, port['id'], held['ip_address'])
-    addresses.allocate(work, port, new)
+    addresses.allocate(work, port, new, port['fixed_ips'])
     if port['device_owner'] == ROUTER_INTERFACE:
         kept = {held['subnet_id'] for held in PORTS.get(work, port['id'])['fixed_ips']}
         _check_left(port, {subnet_id: users for subnet_id, users in needed.items() if subnet_id not in kept})

@@ -4,7 +4,7 @@ import ipaddress
 
 from computeapi import errors
 from computeapi.backends.network.local import ports
-from computeapi.backends.network.local.subnets import parse_routes
+from computeapi.backends.network.local.subnets import check_unique, parse_routes
 from computeapi.db import network_projects, routers
 from computeapi.db.network_collection import Document, Work
 from computeapi.db.networks import NETWORKS, SUBNETS, is_owner, subnets_of
@@ -28,6 +28,7 @@ def update(work: Work, router_id: str, facts: Document) -> None:
         _set_gateway(work, router_id, facts['external_gateway_info'] or {})
     if 'routes' in facts:
         changed['routes'] = _checked_routes(work, router_id, facts['routes'] or [])
+        check_unique('routes', changed['routes'])
     ROUTERS.update(work, router_id, changed)
 
 

@@ -2,6 +2,7 @@
 
 import ipaddress
 from collections.abc import Iterable
+from typing import Any
 
 from computeapi import errors
 from computeapi.backends.network.local import addresses, subnet_pools
@@ -137,7 +138,15 @@ def _resolvers_and_routes(network: addresses.IPNetwork, facts: Document) -> Docu
         for name in ('destination', 'nexthop'):
             _check_versions(network, name, [ipaddress.ip_interface(route[name]) for route in routes])
         given['host_routes'] = routes
+    for name, values in given.items():
+        check_unique(name, values)
     return given
+
+
+def check_unique(field: str, values: list[Any]) -> None:
+    for value in values:
+        if values.count(value) > 1:
+            raise addresses.invalid(field, value, 'is given more than once')
 
 
 def _check_versions(network: addresses.IPNetwork, name: str, given: Iterable[addresses.IPAddress]) -> None:
