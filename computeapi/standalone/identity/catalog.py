@@ -27,7 +27,13 @@ from computeapi.web.request import Request
 
 REGION_ID = {'type': 'string', 'minLength': 1, 'maxLength': 255}
 INTERFACE = {'enum': INTERFACES}
-URL = {'type': 'string', 'maxLength': 2048, 'pattern': '^[a-zA-Z0-9+.-]+:.+'}
+SUBSTITUTED = ('tenant_id', 'project_id', 'user_id', 'compute_host', 'public_endpoint')
+"""What the URL of an endpoint may name, as `$(name)s` or `%(name)s`; nothing is known of the last two."""
+URL = {
+    'type': 'string',
+    'maxLength': 2048,
+    'pattern': rf'^(?!.*[$%]\((?!({"|".join(SUBSTITUTED)})\)s))[a-zA-Z0-9+.-]+:.+',
+}
 REGION = {'id': REGION_ID, 'description': TEXT, 'parent_region_id': optional(REGION_ID)}
 SERVICE = {'type': NAME, 'name': optional(NAME), 'description': TEXT, 'enabled': BOOLEAN}
 ENDPOINT_PROPERTIES = {
@@ -121,7 +127,7 @@ class Associations(KeystoneController):
         self.identity.catalog.give(self.what, record_id, project_id)
 
     @operation('GET', policy=SYSTEM_READER, status=204)
-    def check(self, req: Request, project_id: str, record_id: str) -> None:
+    def check(self, req: Request, project_id: str, record_id: str) -> Any:
         self.identity.catalog.check_given(self.what, record_id, project_id)
 
     @operation('DELETE', policy=ADMIN, status=204)
@@ -137,6 +143,17 @@ class EndpointsOfProject(Associations):
 class EndpointGroupsOfProject(Associations):
     path = '/OS-EP-FILTER/endpoint_groups/{record_id}/projects/{project_id}'
     what = GROUP
+
+    @operation('GET', policy=SYSTEM_READER)
+    def check(self, req: Request, project_id: str, record_id: str) -> dict[str, Any]:
+        super().check(req, project_id, record_id)
+        return {
+            'project_endpoint_group': {
+                'project_id': project_id,
+                'endpoint_group_id': record_id,
+                'links': {'self': req.path_url},
+            }
+        }
 
 
 def endpoint_group_view(req: Request, group: EndpointGroup) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from computeapi.standalone.identity.base import (
     moment,
     reference,
     shown,
+    url,
 )
 from computeapi.standalone.identity.roles import role_view
 from computeapi.standalone.schema import optional, wrapped
@@ -103,7 +104,8 @@ class KeystoneTrusts(KeystoneController):
 
     def single(self, req: Request, trust: Trust) -> dict[str, Any]:
         roles = [role_view(req, role) for role in self.roles_of(trust).values()]
-        return {'trust': trust_view(req, trust) | {'roles': roles}}
+        links = {'self': url(req, 'OS-TRUST/trusts', trust.id, 'roles'), 'previous': None, 'next': None}
+        return {'trust': trust_view(req, trust) | {'roles': roles, 'roles_links': links}}
 
 
 def trust_view(req: Request, trust: Trust) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 
 from computeapi import errors
 from computeapi.backends.identity.local import LocalIdentity, attempts
-from computeapi.backends.identity.local.attempts import FREE, LONGEST_PAUSE, Attempts
+from computeapi.backends.identity.local.attempts import FREE, LONGEST_PAUSE, Attempts, origin
 
 ALICE, BOB = ('here', 'alice'), ('here', 'bob')
 
@@ -128,3 +128,35 @@ def test_a_right_password_works_after_the_pause(store, time):
     assert identity.authenticate_password('admin', 'right', 'elsewhere').user_name == 'admin'
     time.now += 1
     assert identity.authenticate_password('admin', 'right', 'here').user_name == 'admin'
+
+
+@pytest.mark.parametrize(
+    ('address', 'stands_for'),
+    [
+        ('2001:db8:0:1:2:3:4:5', '2001:db8:0:1::/64'),
+        ('[2001:db8:0:1::7]', '2001:db8:0:1::/64'),
+        ('[2001:db8:0:1::7]:4711', '2001:db8:0:1::/64'),
+        ('fe80::1%eth0', 'fe80::/64'),
+        ('::ffff:192.0.2.1', '192.0.2.1'),
+        ('192.0.2.1', '192.0.2.1'),
+        ('192.0.2.1:4711', '192.0.2.1'),
+        ('_hidden', '_hidden'),
+        ('', ''),
+        (None, None),
+    ],
+)
+def test_attempts_are_counted_by_what_a_client_has_all_of(address, stands_for):
+    assert origin(address) == stands_for
+
+
+def test_other_addresses_of_a_network_give_no_further_attempts(store, time):
+    identity = LocalIdentity(store, bcrypt_cost=4, cache_seconds=0, monotonic=time)
+    user = {'name': 'nobody', 'domain': {'id': 'default'}}
+    for host in range(FREE):
+        with pytest.raises(errors.NotAuthenticated):
+            identity.logins.with_password(user, 'wrong', f'2001:db8::{host}')
+    with pytest.raises(errors.TooManyAttempts):
+        identity.logins.with_password(user, 'wrong', '2001:db8::ffff')
+    with pytest.raises(errors.NotAuthenticated) as caught:
+        identity.logins.with_password(user, 'wrong', '2001:db8:0:1::1')
+    assert type(caught.value) is errors.NotAuthenticated

@@ -84,7 +84,7 @@ def test_services_and_endpoints_are_the_catalog(ask, admin, demo, endpoint, cata
     ask(f'GET {path}', by=admin, expect=404)
 
 
-@pytest.mark.parametrize('url', ['http://s/$(user_name)s', 'http://s/%(password)s', 'http://s/$(tenant_id)s'])
+@pytest.mark.parametrize('url', ['http://s/$(compute_host)s', 'http://s/%(project_id)s', 'http://s/$(tenant_id)s'])
 def test_an_endpoint_without_what_its_url_needs_is_left_out(ask, make, log_in, url):
     service = make('services', type='object-store', name='swift')
     make('endpoints', service_id=service['id'], interface='public', url=url)
@@ -107,6 +107,8 @@ def test_a_region_that_is_only_named_is_made(ask, admin, make, endpoint):
 
 BAD_ENDPOINTS = {
     'a path': ({'url': '/v1'}, 'endpoint/url'),
+    'an unknown name': ({'url': 'http://s/$(tenant_id)s/%(password)s'}, 'endpoint/url'),
+    'a name without its end': ({'url': 'http://s/%(tenant_id)'}, 'endpoint/url'),
     'another interface': ({'interface': 'secret'}, 'endpoint/interface'),
     'no service': ({'service_id': UNKNOWN}, 'service_id'),
     'the id of no region': ({'region_id': 'south'}, 'region_id'),
@@ -149,7 +151,9 @@ def test_groups_of_endpoints(ask, admin, demo, endpoint, catalog, id_of):
     assert (group['filters'], group['description']) == (body['endpoint_group']['filters'], None)
     path = f'{groups}/{group["id"]}'
     ask(f'PUT {path}/projects/{project}', by=admin, expect=204)
-    ask(f'GET {path}/projects/{project}', by=admin, expect=204)
+    pair = ask(f'GET {path}/projects/{project}', by=admin).json['project_endpoint_group']
+    assert (pair['endpoint_group_id'], pair['project_id']) == (group['id'], project)
+    assert pair['links']['self'].endswith(f'{path}/projects/{project}')
     assert catalog() == {
         'nova': {'public': 'http://cloud.example/v2.1'},
         'keystone': {'public': 'http://cloud.example/identity'},

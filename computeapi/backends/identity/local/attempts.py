@@ -1,5 +1,7 @@
 """Rate limiting of logins: after failures a caller must wait before the next attempt, longer each time."""
 
+import ipaddress
+import re
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterator
@@ -14,6 +16,23 @@ LONGEST_PAUSE = 60.0
 FORGOTTEN = 900.0
 """The seconds without another failure after which those of a caller are forgotten."""
 MOST_CALLERS = 10_000
+
+
+WITH_PORT = re.compile(r'\[([^]]+)](?::[0-9]+)?|([^:]+):[0-9]+')
+"""An address in brackets, with or without a port, or one with a port."""
+
+
+def origin(address: str | None) -> str | None:
+    """What a client's address stands for when its attempts are counted: of an IPv6 address the /64, because a client
+    has all addresses of it. A proxy may add a port, or hide the address."""
+    found = WITH_PORT.fullmatch(address or '')
+    try:
+        known = ipaddress.ip_address((found[1] or found[2]) if found else address or '')
+    except ValueError:
+        return address
+    if isinstance(known, ipaddress.IPv6Address):
+        return str(known.ipv4_mapped or ipaddress.ip_network((int(known) >> 64 << 64, 64)))
+    return str(known)
 
 
 class Failures(NamedTuple):

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.backends.identity.local.application_credentials import ApplicationCredentialManager
-from computeapi.backends.identity.local.attempts import Attempts
+from computeapi.backends.identity.local.attempts import Attempts, origin
 from computeapi.backends.identity.local.managers import Clock, Manager, Recent
 from computeapi.backends.identity.local.roles import SYSTEM, Target
 from computeapi.backends.identity.local.trusts import spend
@@ -112,7 +112,7 @@ class Logins:
         """Counts an attempt to log in with the reference, by what it stands for, as `Attempts` does."""
         with self.store.read() as connection:
             caller = stands_for(connection, reference)
-        return self.attempts.counted((address, *caller))
+        return self.attempts.counted((origin(address), *caller))
 
     def _with_password(self, reference: Reference, password: str) -> Login:
         with self.store.read() as connection:
