@@ -6,7 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from computeapi import errors
+from computeapi.backends.network.local.ports import MAX_ADDRESSES, MAX_OPTIONS
 from computeapi.backends.network.local.resources import MAX_TAGS
+from computeapi.backends.network.local.routers import MAX_ROUTES
 from computeapi.context import Context
 from computeapi.db.network_collection import BOOLEANS
 from computeapi.db.network_projects import LONGEST_PROJECT
@@ -32,8 +34,8 @@ def number(minimum: int, maximum: int) -> dict[str, Any]:
     return {'type': 'integer', 'minimum': minimum, 'maximum': maximum}
 
 
-def several(item: Mapping[str, Any]) -> dict[str, Any]:
-    return {'type': 'array', 'items': item, 'maxItems': MAX_ITEMS}
+def several(item: Mapping[str, Any], most: int = MAX_ITEMS) -> dict[str, Any]:
+    return {'type': 'array', 'items': item, 'maxItems': most}
 
 
 def record(properties: Mapping[str, Any], *required: str) -> dict[str, Any]:
@@ -187,8 +189,8 @@ RESOURCES = (
         both={
             'name': NAME,
             'gateway_ip': optional(ADDRESS),
-            'dns_nameservers': optional(several(ADDRESS)),
-            'host_routes': optional(several(ROUTE)),
+            'dns_nameservers': optional(several(ADDRESS, 5)),
+            'host_routes': optional(several(ROUTE, 20)),
             'enable_dhcp': BOOLEAN,
         },
         create={
@@ -214,10 +216,10 @@ RESOURCES = (
             'device_id': NAME,
             'device_owner': NAME,
             'mac_address': optional(ADDRESS),
-            'fixed_ips': several(FIXED_IP),
+            'fixed_ips': several(FIXED_IP, MAX_ADDRESSES),
             'security_groups': optional(several(UUID)),
-            'allowed_address_pairs': optional(several(PAIR)),
-            'extra_dhcp_opts': optional(several(DHCP_OPTION)),
+            'allowed_address_pairs': optional(several(PAIR, 10)),
+            'extra_dhcp_opts': optional(several(DHCP_OPTION, MAX_OPTIONS)),
             'dns_name': NAME,
             'binding:vnic_type': VNIC_TYPE,
             'binding:host_id': NAME,
@@ -241,7 +243,7 @@ RESOURCES = (
             'admin_state_up': BOOLEAN,
             'external_gateway_info': GATEWAY,
         },
-        update={'routes': optional(several(ROUTE))},
+        update={'routes': optional(several(ROUTE, MAX_ROUTES))},
     ),
     NeutronResource(
         'floatingip',

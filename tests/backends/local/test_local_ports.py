@@ -406,3 +406,10 @@ def test_a_floating_ip_is_free_when_its_fixed_address_is_gone(networks, private)
     assert networks.associate_floating_ip(ALICE, floating_ip.address, port.id, last).fixed_address == last
     networks.remove_fixed_ip(ALICE, port.id, last)
     assert networks.floating_ip(ALICE, floating_ip.id) == floating_ip
+
+
+def test_a_port_has_so_many_addresses(networks, private, monkeypatch):
+    monkeypatch.setattr(rules, 'MAX_ADDRESSES', 2)
+    port = networks.add_fixed_ip(ALICE, networks.create_port(ALICE, private, server_id='s').id)
+    with pytest.raises(errors.Invalid, match='at most 2'):
+        networks.add_fixed_ip(ALICE, port.id)

@@ -8,7 +8,7 @@ import pytest
 
 from computeapi import errors
 from computeapi.backends.image.local import LocalImages
-from computeapi.backends.volume.local import LocalVolumes
+from computeapi.backends.volume.local import LocalVolumes, attachments
 from computeapi.backends.volume.local.types import DEFAULT
 from computeapi.context import Context
 from computeapi.db.facts import FactTable
@@ -530,3 +530,12 @@ def test_the_exports_of_a_volume_end_with_it(store, images):
     attachment = volumes.reserve(ALICE, volume.id, SERVER, connector={'host': 'far'})
     volumes.delete(ADMIN, volume.id, force=True)
     assert exports.ids == [attachment]
+
+
+def test_a_volume_has_so_many_attachments(volumes, monkeypatch):
+    monkeypatch.setattr(attachments, 'MOST', 2)
+    volume = volumes.create(ALICE, 1, multiattach=True)
+    for _ in range(2):
+        volumes.reserve(ALICE, volume.id, None)
+    with pytest.raises(errors.Invalid, match='more than 2'):
+        volumes.reserve(ALICE, volume.id, None)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from computeapi.backends.network.local import ports, subnet_pools
 from tests.standalone.network.kinds import fault
 
 
@@ -191,3 +192,37 @@ def test_a_router_has_the_address_of_a_gateway_where_devices_choose_theirs(ask, 
     added = ask(f'PUT /routers/{router["id"]}/add_router_interface', {'subnet_id': slaac['id']}, expect=200).json
     port = ask(f'GET /ports/{added["port_id"]}').json['port']
     assert port['fixed_ips'] == [{'subnet_id': slaac['id'], 'ip_address': '2001:db8::1'}]
+
+
+def test_lists_of_a_subnet_a_port_and_a_router_have_limits(ask, create, net):
+    def put(kind, thing, name, values, expect):
+        ask(f'PUT /{kind}/{thing["id"]}', {kind[:-1]: {name: values}}, expect=expect)
+
+    routes = [{'destination': f'198.51.{number}.0/24', 'nexthop': '192.0.2.7'} for number in range(31)]
+    pairs = [{'ip_address': f'192.0.2.{number}'} for number in range(11)]
+    router, port = create('routers'), create('ports', network_id=net[0]['id'])
+    ask(f'PUT /routers/{router["id"]}/add_router_interface', {'subnet_id': net[1]['id']}, expect=200)
+    for kind, thing, name, values in (
+        ('subnets', net[1], 'dns_nameservers', [f'192.0.2.{number}' for number in range(6)]),
+        ('subnets', net[1], 'host_routes', routes[:21]),
+        ('ports', port, 'allowed_address_pairs', pairs),
+        ('routers', router, 'routes', routes),
+    ):
+        put(kind, thing, name, values[:-1], 200)
+        put(kind, thing, name, values, 400)
+    one_more = {'router': {'routes': routes[-1:]}}
+    assert 'exceeds' in ask(f'PUT /routers/{router["id"]}/add_extraroutes', one_more, expect=400).text
+
+
+def test_what_is_added_to_a_port_bit_by_bit_has_limits(ask, create, net, monkeypatch):
+    path = f'/ports/{create("ports", network_id=net[0]["id"])["id"]}'
+    monkeypatch.setattr(ports, 'MAX_OPTIONS', 2)
+    for name, expect in (('a', 200), ('b', 200), ('a', 200), ('c', 400)):
+        ask(f'PUT {path}', {'port': {'extra_dhcp_opts': [{'opt_name': name, 'opt_value': '1'}]}}, expect=expect)
+
+
+def test_a_project_has_so_many_address_scopes(ask, create, monkeypatch):
+    monkeypatch.setattr(subnet_pools, 'MAX_SCOPES', 2)
+    for expect in (201, 201, 409):
+        ask('POST /address-scopes', {'address_scope': {'name': 'a', 'ip_version': 4}}, expect=expect)
+    ask('POST /address-scopes', {'address_scope': {'name': 'a', 'ip_version': 4}}, by='bob', expect=201)

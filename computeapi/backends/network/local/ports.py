@@ -13,6 +13,8 @@ from computeapi.db.networks import NETWORKS, SUBNETS, is_owner, is_usable, range
 from computeapi.db.ports import FLOATING_IP, PORTS, ROUTER_GATEWAY, ROUTER_INTERFACE
 from computeapi.db.routers import ROUTERS
 
+MAX_ADDRESSES, MAX_OPTIONS = 200, 200
+
 # Owners of ports that routers and floating IPs create for themselves.
 SERVICE_OWNERS = (FLOATING_IP, ROUTER_GATEWAY, ROUTER_INTERFACE)
 
@@ -103,6 +105,8 @@ def add_address(work: Work, port_id: str) -> None:
     hold_network(work, port_id)
     PORTS.lock(work, port_id)
     port = PORTS.get(work, port_id)
+    if len(port['fixed_ips']) >= MAX_ADDRESSES:
+        raise errors.Invalid(f'A port may have at most {MAX_ADDRESSES} addresses.')
     versions = {6 if ':' in held['ip_address'] else 4 for held in port['fixed_ips']} or {4}
     addresses.allocate(work, port, [{'ip_version': min(versions)}], port['fixed_ips'])
 
@@ -196,7 +200,10 @@ def _merged_options(known: Iterable[Document], given: Iterable[Document]) -> lis
     for option in given:
         version = int(option.get('ip_version', 4))
         options[option['opt_name'], version] = {**option, 'ip_version': version}
-    return [option for option in options.values() if option.get('opt_value') is not None]
+    merged = [option for option in options.values() if option.get('opt_value') is not None]
+    if len(merged) > MAX_OPTIONS:
+        raise errors.Invalid(f'A port may have at most {MAX_OPTIONS} DHCP options.')
+    return merged
 
 
 def _address_or_cidr(text: str) -> str:

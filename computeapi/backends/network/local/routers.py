@@ -11,6 +11,8 @@ from computeapi.db.networks import NETWORKS, SUBNETS, is_owner, subnets_of
 from computeapi.db.ports import PORTS, ROUTER_GATEWAY, ROUTER_INTERFACE, ports_of_routers, take_port
 from computeapi.db.routers import ROUTERS
 
+MAX_ROUTES = 30
+
 
 def create(work: Work, facts: Document) -> str:
     project_id = network_projects.owner(work, facts)
@@ -51,6 +53,8 @@ def delete(work: Work, router_id: str) -> None:
 def _checked_routes(work: Work, router_id: str, given: list[Document]) -> list[Document]:
     """The routes in canonical form; raises Invalid if the router cannot reach a next hop."""
     routes = parse_routes(given, 'routes')
+    if len(routes) > MAX_ROUTES:
+        raise errors.Invalid(f'The number of routes of router {router_id} exceeds the maximum {MAX_ROUTES}.')
     if routes:
         own = [
             *ports_of_routers(work, [router_id], ROUTER_INTERFACE),

@@ -19,8 +19,16 @@ UNITS = {4: 32, 6: 64}
 """The prefix length of the unit in which the quota of a pool counts: addresses, or /64 networks."""
 
 
+MAX_SCOPES = 100
+"""The maximum number of address scopes of a project."""
+
+
 def create_scope(work: Work, facts: Document) -> str:
-    return ADDRESS_SCOPES.insert(work, {**facts, 'project_id': network_projects.owner(work, facts)})
+    project_id = network_projects.owner(work, facts)
+    network_projects.lock_project(work, project_id)
+    if len(ADDRESS_SCOPES.find(work, project_id=project_id)) >= MAX_SCOPES:
+        raise errors.OverQuota("Quota exceeded for resources: ['address_scope'].")
+    return ADDRESS_SCOPES.insert(work, {**facts, 'project_id': project_id})
 
 
 def update_scope(work: Work, scope_id: str, facts: Document) -> None:
