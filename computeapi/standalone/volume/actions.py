@@ -44,8 +44,9 @@ ATTACH = {
     'mountpoint': TEXT,
     'mode': {'type': ['string', 'null'], 'enum': [None, 'rw', 'ro']},
 }
+DETACH = {'type': ['object', 'null'], 'properties': {'attachment_id': {'anyOf': [UUID, NOTHING]}}}
 UPLOAD = {
-    'image_name': NAME,
+    'image_name': TEXT,
     'force': BOOLEAN,
     'protected': BOOLEAN,
     'visibility': {'enum': ['public', 'private', 'shared', 'community']},
@@ -104,7 +105,7 @@ class CinderVolumeActions(CinderController):
     def upload(self, req: Request, id: str, body: Body) -> dict[str, Any]:
         facts = {name: body[name] for name in ('disk_format', 'container_format', 'visibility') if body.get(name)}
         facts |= {name: spoken(body.get(name)) for name in ('force', 'protected')}
-        volume, image = self.volumes.upload(req.context, id, body['image_name'] or '', **facts)
+        volume, image = self.volumes.upload(req.context, id, body['image_name'], **facts)
         shown = ('disk_format', 'container_format', 'visibility', 'protected')
         about = {'id': volume.id, 'status': volume.status, 'size': volume.size, 'updated_at': time(volume.updated_at)}
         made = {'image_id': image.id, 'image_name': image.name, 'display_description': volume.description}
@@ -147,9 +148,9 @@ class CinderVolumeActions(CinderController):
         mode = body.get('mode') or 'rw'
         self.volumes.attach(req.context, id, server_id=server_id, host=host, device=body['mountpoint'], mode=mode)
 
-    @action('os-detach', policy=USER, body={})
-    def detach(self, req: Request, id: str, body: Any) -> None:
-        attachment_id = body.get('attachment_id') if isinstance(body, dict) else None
+    @action('os-detach', policy=USER, takes=DETACH)
+    def detach(self, req: Request, id: str, body: Body | None) -> None:
+        attachment_id = (body or {}).get('attachment_id')
         # A merely reserved attachment is checked too: the server is about to use it.
         for held in self.volumes.attachments(req.context, volume_id=id):
             if attachment_id in (None, held.id):

@@ -22,6 +22,8 @@ UUID = {
     'pattern': r'^[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{12}$',
 }
 TEXT = {'type': 'string', 'minLength': 1, 'maxLength': 255}
+FILLED = {**TEXT, 'pattern': r'\S'}
+"""The name of what is found by its name: not blank."""
 PROJECT_ID = {'type': 'string', 'minLength': 1, 'maxLength': 64}
 SIZE = {
     'anyOf': [

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from computeapi import errors
 from computeapi.backends.volume.local.groups import VolumeGroup, VolumeGroupType
 from computeapi.booleans import spoken
 from computeapi.standalone.access import ADMIN, CALLER, WRITER
@@ -10,7 +11,7 @@ from computeapi.standalone.fields import constant, each, read, time
 from computeapi.standalone.pairs import Pairs, present, without
 from computeapi.standalone.query import truth
 from computeapi.standalone.schema import having, wrapped
-from computeapi.standalone.volume.documents import BOOLEAN, NAME, NOTHING, ONE_PAIR, PAIRS, TEXT
+from computeapi.standalone.volume.documents import BOOLEAN, FILLED, NAME, NOTHING, ONE_PAIR, PAIRS, TEXT
 from computeapi.standalone.volume.lists import GROUP_FILTERS, CinderCollection, page, window
 from computeapi.standalone.volume.service import CinderController, added, argued
 from computeapi.web.contract import View, attr
@@ -19,10 +20,10 @@ from computeapi.web.request import Request
 
 CREATE_TYPE = wrapped(
     'group_type',
-    {'name': TEXT, 'description': NAME, 'is_public': BOOLEAN, 'group_specs': {'anyOf': [PAIRS, NOTHING]}},
+    {'name': FILLED, 'description': NAME, 'is_public': BOOLEAN, 'group_specs': {'anyOf': [PAIRS, NOTHING]}},
     'name',
 )
-UPDATE_TYPE = wrapped('group_type', {'name': TEXT, 'description': NAME, 'is_public': BOOLEAN})
+UPDATE_TYPE = wrapped('group_type', {'name': FILLED, 'description': NAME, 'is_public': BOOLEAN})
 SPECS = having({'group_specs': PAIRS}, 'group_specs')
 NO_SPEC = 'Group Type {} has no extra spec with key {}.'
 
@@ -33,7 +34,8 @@ CREATE = wrapped(
     'group_type',
     'volume_types',
 )
-UPDATE = wrapped('group', {'name': NAME, 'description': NAME, 'add_volumes': NAME, 'remove_volumes': NAME})
+CHANGES = {'name': NAME, 'description': NAME, 'add_volumes': NAME, 'remove_volumes': NAME}
+UPDATE = having({'group': having(CHANGES, additionalProperties=False, minProperties=1)}, 'group')
 STATUSES = ('available', 'creating', 'deleting', 'error', 'error_deleting', 'updating')
 
 GROUP_TYPE = View(each('id', 'name', 'description', 'is_public', 'group_specs'))
@@ -134,13 +136,16 @@ class CinderGroups(CinderCollection):
     @operation('POST', policy=WRITER, body=CREATE, status=202)
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
         asked = body['group']
+        zone = asked.get('availability_zone') or self.volumes.zones[0]
+        if zone not in self.volumes.zones:
+            raise errors.Invalid(f"Availability zone '{zone}' is invalid.")
         group = self.volumes.groups.create(
             req.context,
             asked['group_type'],
             asked['volume_types'],
             name=asked.get('name'),
             description=asked.get('description'),
-            availability_zone=asked.get('availability_zone') or self.volumes.zones[0],
+            availability_zone=zone,
         )
         return {'group': SUMMARY.render(req, group)}
 

@@ -8,7 +8,7 @@ from computeapi.standalone.access import ADMIN
 from computeapi.standalone.fields import each
 from computeapi.standalone.query import truth
 from computeapi.standalone.schema import having
-from computeapi.standalone.volume.documents import TEXT
+from computeapi.standalone.volume.documents import FILLED, TEXT
 from computeapi.standalone.volume.lists import page
 from computeapi.standalone.volume.service import CinderController
 from computeapi.web.contract import View
@@ -23,7 +23,7 @@ SPECS = {
     'additionalProperties': {'type': 'string', 'maxLength': 255},
     'maxProperties': 64,
 }
-NAMED = {**SPECS, 'properties': {'name': TEXT, 'consumer': CONSUMER}, 'required': ['name']}
+NAMED = {**SPECS, 'properties': {'name': FILLED, 'consumer': CONSUMER}, 'required': ['name']}
 CREATE = having({'qos_specs': NAMED}, 'qos_specs')
 SET = having({'qos_specs': SPECS}, 'qos_specs')
 UNSET = having({'keys': {'type': 'array', 'items': TEXT, 'minItems': 1, 'maxItems': 64}}, 'keys')

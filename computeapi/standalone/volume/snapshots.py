@@ -62,6 +62,8 @@ class CinderSnapshots(CinderCollection):
     @operation('PUT', '/{snapshot_id}', policy=WRITER, body=UPDATE)
     def update(self, req: Request, snapshot_id: str, body: dict[str, Any]) -> dict[str, Any]:
         facts = {name: value for name, value in body['snapshot'].items() if name in UPDATABLE}
+        if not facts:
+            raise errors.Invalid('Specify the name or the description of the snapshot.')
         snapshot = self.volumes.snapshots.change(req.context, snapshot_id, lambda snapshot: facts)
         return {'snapshot': SNAPSHOT_SUMMARY.render(req, snapshot)}
 

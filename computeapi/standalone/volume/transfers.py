@@ -16,7 +16,9 @@ from computeapi.web.controller import Bounds, operation
 from computeapi.web.request import Request
 
 ACCEPT = wrapped('accept', {'auth_key': TEXT}, 'auth_key')
-CREATE = wrapped('transfer', {'volume_id': UUID, 'name': NAME}, 'volume_id', extra=True)
+CREATE = wrapped(
+    'transfer', {'volume_id': UUID, 'name': NAME, 'no_snapshots': added('3.55', BOOLEAN)}, 'volume_id', extra=True
+)
 CREATE_LATER = wrapped('transfer', {'volume_id': UUID, 'name': NAME, 'no_snapshots': BOOLEAN}, 'volume_id')
 
 LINKS = links_to('volume-transfers')

@@ -14,6 +14,7 @@ from computeapi.standalone.volume.documents import (
     BOOLEAN,
     CHANGED_TYPE,
     CREATED_TYPE,
+    FILLED,
     NAME,
     NOTHING,
     ONE_PAIR,
@@ -33,7 +34,7 @@ from computeapi.web.request import Request
 CREATE = wrapped(
     'volume_type',
     {
-        'name': TEXT,
+        'name': FILLED,
         'description': NAME,
         'os-volume-type-access:is_public': BOOLEAN,
         'extra_specs': {'anyOf': [PAIRS, NOTHING]},
@@ -41,7 +42,7 @@ CREATE = wrapped(
     'name',
     extra=True,
 )
-UPDATE = wrapped('volume_type', {'name': optional(TEXT), 'description': NAME, 'is_public': BOOLEAN})
+UPDATE = wrapped('volume_type', {'name': optional(FILLED), 'description': NAME, 'is_public': BOOLEAN})
 SPECS = having({'extra_specs': PAIRS}, 'extra_specs')
 DEFAULT = wrapped('default_type', {'volume_type': TEXT}, 'volume_type')
 NO_DEFAULT = 'Project {} has no default volume type of its own.'

@@ -129,6 +129,8 @@ def test_a_volume_goes_to_whoever_has_the_key(ask, create, status, path):
 def test_an_offer_can_be_taken_back_and_leave_snapshots_behind(ask, create, status):
     volume = create()
     ask('POST /v3/snapshots', {'snapshot': {'volume_id': volume['id']}}, expect=202)
+    for path in ('os-volume-transfer', 'volume-transfers'):
+        ask(f'POST /v3/{path}', {'transfer': {'volume_id': volume['id'], 'no_snapshots': 'x'}}, expect=400)
     transfer = offer(ask, volume)
     ask('POST /v3/os-volume-transfer', {'transfer': {'volume_id': volume['id']}}, expect=400)
     ask(f'DELETE /v3/os-volume-transfer/{transfer["id"]}', by='bob', expect=404)
@@ -202,7 +204,9 @@ def test_groups(ask, create, kind, group_type, status):
     ask('POST /v3/groups', {'group': {**asked, 'volume_types': ['nothing']}}, expect=404)
     for types in ([kind['id']] * 2, [*map(str, range(50_000)), 1]):
         ask('POST /v3/groups', {'group': {**asked, 'volume_types': types}}, expect=400)
+    ask('POST /v3/groups', {'group': {**asked, 'availability_zone': 'moon'}}, expect=400)
     group = ask('POST /v3/groups', {'group': asked}, expect=202).json['group']['id']
+    ask(f'PUT /v3/groups/{group}', {'group': {}}, expect=400)
     found = shown(ask, f'groups/{group}', 'group')
     assert (found['name'], found['status'], found['volume_types']) == ('pair', 'available', [kind['id']])
     ask(f'GET /v3/groups/{group}', by='bob', expect=404)

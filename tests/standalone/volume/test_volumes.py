@@ -888,3 +888,22 @@ def test_a_page_has_a_bound_in_bytes(ask, create, monkeypatch):
         links = page.json.get('volumes_links')
         path = links[0]['href'].removeprefix('http://localhost') if links else None
     assert sorted(seen) == [f'v{number}' for number in range(6)]
+
+
+@pytest.mark.parametrize('argument', ['x', [], {'attachment_id': 'x'}, {'attachment_id': ['x']}])
+def test_only_what_names_an_attachment_detaches(create, act, status, argument):
+    volume = create()
+    act(volume, 'os-attach', {'instance_uuid': SERVER, 'mountpoint': '/dev/vdb'})
+    act(volume, 'os-detach', argument, expect=400)
+    assert status(volume) == 'in-use'
+    act(volume, 'os-detach', {'attachment_id': None})
+    assert status(volume) == 'available'
+
+
+def test_changes_that_are_none_and_names_that_are_blank(ask, create, act):
+    snapshot = ask('POST /v3/snapshots', {'snapshot': {'volume_id': create()['id']}}, expect=202).json['snapshot']
+    ask(f'PUT /v3/snapshots/{snapshot["id"]}', {'snapshot': {}}, expect=400)
+    for name in ('', None, 5):
+        act(create(), 'os-volume_upload_image', {'image_name': name}, expect=400)
+    ask('POST /v3/types', {'volume_type': {'name': ' \t'}}, by='admin', expect=400)
+    ask('POST /v3/qos-specs', {'qos_specs': {'name': ' '}}, by='admin', expect=400)
