@@ -185,7 +185,8 @@ def test_the_work_goes_on_after_it(service, client, proxy, logged):
     try:
         flavor = client.post('/v2.1/flavors', FLAVOR).json['flavor']['id']
         image = client.post('/image/v2/images', {'name': 'i', 'disk_format': 'raw', 'container_format': 'bare'}).json
-        client.request('PUT', f'/image/v2/images/{image["id"]}/file', raw=b'x')
+        kind = {'Content-Type': 'application/octet-stream'}
+        client.request('PUT', f'/image/v2/images/{image["id"]}/file', headers=kind, raw=b'x')
         for outage in range(3):
             proxy.refuse()
             time.sleep(0.7)

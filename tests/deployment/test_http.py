@@ -18,6 +18,7 @@ from computeapi.serve.http.server import HTTPServer
 
 IMAGE = 3 * 1024 * 1024
 TOKEN = 'X-Auth-Token: admin:admin\r\n'
+BINARY = 'Content-Type: application/octet-stream\r\n'
 
 
 class Wire:
@@ -211,7 +212,7 @@ def test_who_asks_first_is_told_to_go_on(url):
         wire.send('', flavor)
         assert wire.answer()[0] == 409
         length = f'Content-Length: {IMAGE}\r\nExpect: 100-continue\r\n'
-        wire.send(f'PUT /image/v2/images/{new_image(url)}/file HTTP/1.1\r\n{TOKEN}{length}\r\n')
+        wire.send(f'PUT /image/v2/images/{new_image(url)}/file HTTP/1.1\r\n{TOKEN}{BINARY}{length}\r\n')
         assert [wire.file.readline() for _ in range(2)] == [b'HTTP/1.1 100 Continue\r\n', b'\r\n']
         wire.send('', bytes(IMAGE))
         assert wire.answer()[0] == 204
@@ -223,7 +224,8 @@ def test_images_are_written_and_read_whole(url):
     data = bytes(range(256)) * (IMAGE // 256)
     for body in (data, iter([data[:100], data[100:5000], data[5000:]]), data[:5], iter([data[:5]])):
         image_id = new_image(url)
-        file, headers = f'{url}/image/v2/images/{image_id}/file', {'X-Auth-Token': 'admin:admin'}
+        file = f'{url}/image/v2/images/{image_id}/file'
+        headers = {'X-Auth-Token': 'admin:admin', 'Content-Type': 'application/octet-stream'}
         assert requests.put(file, data=body, headers=headers, timeout=30).status_code == 204
         found = requests.get(file, headers=headers, timeout=30)
         assert found.content in (data, data[:5])
@@ -234,7 +236,8 @@ def test_an_upload_that_breaks_off_leaves_nothing(served, url):
     image_id = new_image(url)
     for shut in (True, False):
         with Wire(url) as wire:
-            wire.send(f'PUT /image/v2/images/{image_id}/file HTTP/1.1\r\n{TOKEN}Content-Length: {IMAGE}\r\n\r\n', b'1')
+            headers = f'{TOKEN}{BINARY}Content-Length: {IMAGE}\r\n'
+            wire.send(f'PUT /image/v2/images/{image_id}/file HTTP/1.1\r\n{headers}\r\n', b'1')
             if shut:
                 wire.socket.shutdown(socket.SHUT_WR)
                 assert wire.answer()[0] == 400
@@ -265,7 +268,8 @@ def test_what_is_being_answered_when_it_ends_is_answered(serve):
             yield bytes(65536)
 
     with ThreadPoolExecutor(1) as pool, Wire(url) as idle:
-        sent = pool.submit(requests.put, file, data=data(), headers={'X-Auth-Token': 'admin:admin'}, timeout=30)
+        headers = {'X-Auth-Token': 'admin:admin', 'Content-Type': 'application/octet-stream'}
+        sent = pool.submit(requests.put, file, data=data(), headers=headers, timeout=30)
         assert sent.result().status_code == 204
         assert idle.ended()
     assert served.process.process.wait(timeout=30) == 0

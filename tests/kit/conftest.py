@@ -49,6 +49,10 @@ class HTTP:
     def delete(self, path, **more):
         return self.request('DELETE', path, **more)
 
+    def upload(self, image_id, data):
+        path, headers = f'/image/v2/images/{image_id}/file', {'Content-Type': 'application/octet-stream'}
+        return self.request('PUT', path, data=data, headers=headers)
+
     def control(self, method, path, body=None, token=None):
         headers = {TOKEN_HEADER: self.cloud.control_token if token is None else token}
         return requests.request(method, f'{self.cloud.url}/control{path}', json=body, headers=headers, timeout=30)

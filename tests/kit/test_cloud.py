@@ -79,8 +79,7 @@ def test_a_reset_does_not_wait_for_an_upload_that_has_stopped(cloud, http):
         going_on.wait(PATIENCE)
         yield b'x'
 
-    headers = {'Content-Type': 'application/octet-stream'}
-    upload = in_thread(lambda: http.request('PUT', f'/image/v2/images/{image}/file', data=half(), headers=headers))
+    upload = in_thread(lambda: http.upload(image, half()))
     eventually(lambda: http.get(f'/image/v2/images/{image}').json()['status'] == 'saving')
     reset = in_thread(cloud.reset)
     reset.join(PATIENCE / 2)
@@ -209,7 +208,7 @@ def test_a_reset_brings_back_what_was_there_and_takes_away_what_was_made(http, c
     http.delete('/v2.1/flavors/1')
     [image] = http.get('/image/v2/images').json()['images']
     made = http.post('/image/v2/images', {'name': 'mine', 'disk_format': 'raw', 'container_format': 'bare'}).json()
-    http.session.put(f'{cloud.url}/image/v2/images/{made["id"]}/file', data=b'bits', timeout=30)
+    http.upload(made['id'], b'bits')
     http.delete(f'/image/v2/images/{image["id"]}')
     cloud.reset()
     assert http.get('/v2.1/servers').status_code == 401

@@ -250,7 +250,7 @@ def test_of_images_only_the_length_is_kept(http, cloud, journal):
     facts = {'name': 'mine', 'disk_format': 'raw', 'container_format': 'bare'}
     image_id = http.post('/image/v2/images', facts).json()['id']
     data = b'{"a": 1}' * 200_000
-    http.session.put(f'{cloud.url}/image/v2/images/{image_id}/file', data=data, timeout=30)
+    http.upload(image_id, data)
     upload = journal.last()
     assert (upload.operation, upload.status) == ('PUT /images/{image_id}/file', 204)
     assert (upload.request.body, upload.request.length) == (None, len(data))

@@ -51,7 +51,7 @@ def story(http):
     http.post('/v2.1/servers', {'server': {'name': 'no flavor'}})
     facts = {'name': 'mine', 'disk_format': 'raw', 'container_format': 'bare'}
     image_id = http.post('/image/v2/images', facts).json()['id']
-    http.session.put(f'{http.cloud.url}/image/v2/images/{image_id}/file', data=b'bits', timeout=30)
+    http.upload(image_id, b'bits')
     http.get(f'/image/v2/images/{image_id}')
     http.delete(f'/v2.1/servers/{server_id}')
     wait(http, f'/v2.1/servers/{server_id}', 404)

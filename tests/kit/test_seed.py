@@ -110,7 +110,7 @@ def tell(http):
     of_many = http.ask('GET', f'{SERVERS}?reservation_id={many["reservation_id"]}')['servers']
     http.settled(*(each['id'] for each in of_many))
     picture = http.ask('POST', '/image/v2/images', {'name': 'p', 'disk_format': 'raw', 'container_format': 'bare'})
-    http.session.put(f'{http.cloud.url}/image/v2/images/{picture["id"]}/file', data=b'bits', timeout=30)
+    http.upload(picture['id'], b'bits')
     network = http.make('/networking/v2.0/networks', 'network', name='own')
     http.make('/networking/v2.0/subnets', 'subnet', network_id=network, cidr='192.0.2.0/24', ip_version=4)
     http.make('/networking/v2.0/ports', 'port', network_id=network)

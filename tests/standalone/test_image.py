@@ -28,6 +28,8 @@ def ask(app):
     """ask('POST /v2/images', {...}, by='alice') -> the response, which must have the status `expect` if it is given."""
 
     def ask(request, json=None, *, by='alice', expect=None, **others):
+        if request.startswith('PUT') and request.endswith('/file'):
+            others.setdefault('content_type', 'application/octet-stream')
         return answer_of(app, request, json, by, expect, **others)
 
     return ask
@@ -180,6 +182,8 @@ def test_uploads_that_are_refused(ask, create):
     ask(f'PUT /v2/images/{create(**RAW)["id"]}/file', expect=413, body=b'y' * 200_001)
     ask(f'PUT /v2/images/{create()["id"]}/file', expect=400, body=b'y')
     ask(f'PUT /v2/images/{active}/file', by='bob', expect=404, body=b'y')
+    for kind in ('application/json', ''):
+        ask(f'PUT /v2/images/{create(**RAW)["id"]}/file', expect=415, body=b'y', content_type=kind)
 
 
 def test_no_data_is_no_content(ask, create):

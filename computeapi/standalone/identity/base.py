@@ -23,7 +23,8 @@ from computeapi.web.controller import operation
 from computeapi.web.request import Request
 from computeapi.web.routing import Match
 
-NAME = {'type': 'string', 'minLength': 1, 'maxLength': 255}
+NAME = {'type': 'string', 'minLength': 1, 'maxLength': 255, 'pattern': r'\S'}
+SHORT_NAME = {**NAME, 'maxLength': 64}
 ID = {'type': 'string', 'minLength': 1, 'maxLength': 64}
 OBJECT = {'type': 'object'}
 TEXT = {'type': ['string', 'null'], 'maxLength': 65535}

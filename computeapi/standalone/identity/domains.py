@@ -4,14 +4,14 @@ from typing import Any
 
 from computeapi.db.identity import Domain
 from computeapi.standalone.access import ADMIN, CALLER, SYSTEM_READER, require
-from computeapi.standalone.identity.base import BOOLEAN, OPTIONS, TEXT, KeystoneCollection, Noun, shown
+from computeapi.standalone.identity.base import BOOLEAN, OPTIONS, SHORT_NAME, TEXT, KeystoneCollection, Noun, shown
 from computeapi.standalone.identity.projects import TAGS
 from computeapi.standalone.schema import having
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
 PROPERTIES = {
-    'name': {'type': 'string', 'minLength': 1, 'maxLength': 64},
+    'name': SHORT_NAME,
     'description': TEXT,
     'enabled': BOOLEAN,
     'tags': TAGS,

@@ -5,6 +5,7 @@ from typing import Any
 from computeapi.standalone.access import ADMIN, CALLER, SYSTEM_READER
 from computeapi.standalone.identity.base import (
     ID,
+    SHORT_NAME,
     TEXT,
     KeystoneCollection,
     KeystoneController,
@@ -17,7 +18,7 @@ from computeapi.standalone.identity.users import user_view
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
-PROPERTIES = {'name': {'type': 'string', 'minLength': 1, 'maxLength': 64}, 'domain_id': ID, 'description': TEXT}
+PROPERTIES = {'name': SHORT_NAME, 'domain_id': ID, 'description': TEXT}
 
 
 class KeystoneGroups(KeystoneCollection):

@@ -11,6 +11,7 @@ from computeapi.standalone.identity.base import (
     BOOLEAN,
     ID,
     OPTIONS,
+    SHORT_NAME,
     TEXT,
     KeystoneController,
     collection,
@@ -29,7 +30,7 @@ TAG = {'type': 'string', 'minLength': 1, 'maxLength': 255, 'pattern': '^[^,/]*$'
 TAGS = {'type': 'array', 'items': TAG, 'uniqueItems': True, 'maxItems': MAX_TAGS}
 
 PROPERTIES = {
-    'name': {'type': 'string', 'minLength': 1, 'maxLength': 64},
+    'name': SHORT_NAME,
     'domain_id': optional(ID),
     'parent_id': optional(ID),
     'description': TEXT,

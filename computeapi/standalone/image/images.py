@@ -16,10 +16,12 @@ from computeapi.standalone.image.patch import operations_of, patched
 from computeapi.standalone.image.service import GlanceController
 from computeapi.standalone.query import sort
 from computeapi.web.controller import operation
+from computeapi.web.faults import UnsupportedMediaType
 from computeapi.web.paging import page_query
 from computeapi.web.request import Reply, Request
 
 MAX_TAG = 255
+OCTETS = 'application/octet-stream'
 
 
 class GlanceImageResources(GlanceController):
@@ -72,6 +74,8 @@ class GlanceImageResources(GlanceController):
 
     @operation('PUT', '/{image_id}/file', policy=WRITER, status=204)
     def upload(self, req: Request, image_id: str) -> None:
+        if req.content_type != OCTETS:
+            raise UnsupportedMediaType(f'Content-Type must be {OCTETS}.')
         self.images.upload(req.context, image_id, chunks(req))
 
     @operation('GET', '/{image_id}/file', policy=WRITER)
@@ -83,7 +87,7 @@ class GlanceImageResources(GlanceController):
             data = self.images.download(req.context, image_id)
         except errors.ImageNotActive:
             return Reply(status=204)
-        response = webob.Response(app_iter=data, content_type='application/octet-stream')
+        response = webob.Response(app_iter=data, content_type=OCTETS)
         if part is not None:
             start, stop = part
             data.narrow(start, stop)

@@ -806,3 +806,17 @@ def given(user):
 def proven(credential):
     credential = {'secret': 'wrong', **credential}
     return {'auth': {'identity': {'methods': ['application_credential'], 'application_credential': credential}}}
+
+
+@pytest.mark.parametrize(
+    ('kind', 'noun'),
+    [('users', 'user'), ('projects', 'project'), ('domains', 'domain'), ('groups', 'group'), ('roles', 'role')],
+)
+def test_names_are_not_blank(ask, admin, kind, noun):
+    answer = ask(
+        f'POST /v3/{kind}',
+        {noun: {'name': ' \t', 'domain_id': None if kind == 'roles' else 'default'}},
+        by=admin,
+        expect=400,
+    )
+    assert f'{noun}/name' in answer.json['error']['message']

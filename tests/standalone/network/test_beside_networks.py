@@ -114,15 +114,27 @@ def test_a_pool_that_says_no_lengths_has_those_of_its_version(create, prefix, le
 
 def test_there_is_a_default_pool(ask, create, net):
     asked = {'subnet': {'network_id': net[0]['id'], 'use_default_subnetpool': True, 'ip_version': 4}}
-    ask('POST /subnets', asked, expect=404)
+    ask('POST /subnets', asked, expect=400)
     ask('POST /subnetpools', {'subnetpool': {'prefixes': ['10.0.0.0/8'], 'is_default': True}}, expect=403)
     create('subnetpools', by='admin', prefixes=['10.0.0.0/8'], is_default=True)
-    ask('POST /subnets', asked, expect=404)
+    ask('POST /subnets', asked, expect=400)
     pool = create('subnetpools', by='admin', prefixes=['10.0.0.0/8'], is_default=True, shared=True)
     create('subnetpools', by='admin', prefixes=['fd00::/48'], is_default=True, shared=True)
     assert ask('POST /subnets', asked, expect=201).json['subnet']['subnetpool_id'] == pool['id']
     ask(f'PUT /subnetpools/{pool["id"]}', {'subnetpool': {'description': 'changed'}}, by='admin', expect=200)
     assert ask(f'GET /subnetpools/{pool["id"]}').json['subnetpool']['is_default']
+
+
+def test_a_subnet_has_a_range_or_a_length(ask, create):
+    asked = {'network_id': create('networks')['id'], 'ip_version': 4, 'cidr': '10.0.0.0/24', 'prefixlen': 24}
+    ask('POST /subnets', {'subnet': asked}, expect=400)
+
+
+def test_a_prefix_length_of_zero_is_not_the_default(ask, create):
+    pool = create('subnetpools', prefixes=['10.0.0.0/8'], min_prefixlen=0)
+    assert (pool['min_prefixlen'], pool['default_prefixlen']) == (0, 0)
+    for name in ('default_prefixlen', 'max_prefixlen'):
+        ask('POST /subnetpools', {'subnetpool': {'prefixes': ['10.0.0.0/8'], name: 0}}, expect=400)
 
 
 def test_a_subnet_needs_a_range_or_a_pool(ask, create):

@@ -82,6 +82,8 @@ def delete(work: Work, pool_id: str) -> None:
 
 def taken(work: Work, subnet: Document) -> Document:
     """The attributes of a subnet with the range that it gets: its own, or a free one of the pool that it names."""
+    if subnet.get('cidr') and subnet.get('prefixlen') is not None:
+        raise errors.Invalid('Bad subnets request: cidr and prefixlen must not be supplied together.')
     pool = _pool_of(work, subnet)
     if pool is None:
         if not subnet.get('cidr'):
@@ -133,7 +135,7 @@ def _pool_of(work: Work, subnet: Document) -> Document | None:
     if subnet.get('use_default_subnetpool'):
         pool = subnet_pools.default_pool(work, subnet.get('ip_version', 4))
         if pool is None:
-            raise errors.NotFound('No default subnetpool found.')
+            raise errors.Invalid('Bad subnets request: No default subnetpool found.')
         return pool
     return None
 
@@ -145,9 +147,10 @@ def _checked(work: Work, pool: Document) -> Document:
     if not work.context.is_admin and (pool.get('shared') or pool.get('is_default')):
         raise errors.Forbidden('Only an administrator can share a subnet pool or make it the default.')
     lengths = {'min_prefixlen': SHORTEST[version], 'max_prefixlen': most}
-    lengths = {name: given if (given := pool.get(name)) else default for name, default in lengths.items()}
-    lengths['default_prefixlen'] = pool.get('default_prefixlen') or lengths['min_prefixlen']
-    if not 1 <= lengths['min_prefixlen'] <= lengths['default_prefixlen'] <= lengths['max_prefixlen'] <= most:
+    lengths = {name: default if (given := pool.get(name)) is None else given for name, default in lengths.items()}
+    usual = pool.get('default_prefixlen')
+    lengths['default_prefixlen'] = lengths['min_prefixlen'] if usual is None else usual
+    if not lengths['min_prefixlen'] <= lengths['default_prefixlen'] <= lengths['max_prefixlen'] <= most:
         raise errors.Invalid('The prefix lengths must satisfy min <= default <= max.')
     if pool.get('address_scope_id'):
         _check_scope(work, pool, version, prefixes)
