@@ -23,6 +23,7 @@ Document = dict[str, Any]
 T = TypeVar('T')
 
 EVERYBODY = '*'
+SHARED = 'access_as_shared'
 FILTERED_TYPES = (str, bool, int)
 MAX_INTEGER = 2**31 - 1
 SEVERAL = (list, tuple, set, frozenset)
@@ -55,11 +56,11 @@ def own_rows(table: sa.Table, context: Context) -> Clause:
     return sa.true() if context.is_admin else table.c.project_id == caller(context)
 
 
-def shared(table: sa.Table, context: Context) -> Clause:
-    """The rows that an RBAC policy shares with the caller's project."""
-    target = tables.rbac_policies.c.target_project
-    mine = sa.or_(target == caller(context), target == EVERYBODY)
-    return table.c.id.in_(sa.select(tables.rbac_policies.c.object_id).where(mine))
+def shared(table: sa.Table, context: Context, action: str = SHARED) -> Clause:
+    """The rows that an RBAC policy with this action shares with the caller's project."""
+    policies = tables.rbac_policies.c
+    mine = sa.or_(policies.target_project == caller(context), policies.target_project == EVERYBODY)
+    return table.c.id.in_(sa.select(policies.object_id).where(policies.action == action, mine))
 
 
 def grouped(pairs: Iterable[tuple[str, T]]) -> dict[str, list[T]]:

@@ -9,11 +9,20 @@ from computeapi.context import Context
 from computeapi.db.listing import Clause
 from computeapi.db.network_collection import Collection, Document, Work, caller, grouped, ids_of, own_rows, shared
 from computeapi.db.records import Among
-from computeapi.db.tables.network import fixed_ips, networks, subnet_pools, subnets
+from computeapi.db.tables.network import fixed_ips, networks, rbac_policies, subnet_pools, subnets
+
+EXTERNAL = 'access_as_external'
 
 
 def _visible_networks(context: Context) -> Clause:
-    return sa.or_(own_rows(networks, context), networks.c.shared, networks.c.external, shared(networks, context))
+    return sa.or_(own_rows(networks, context), networks.c.shared, _leads_out(context), shared(networks, context))
+
+
+def _leads_out(context: Context) -> Clause:
+    """The external networks of the caller's project: those of everybody, unless policies say whose they are."""
+    limited = sa.select(rbac_policies.c.object_id).where(rbac_policies.c.action == EXTERNAL)
+    open_to = sa.or_(networks.c.id.not_in(limited), shared(networks, context, EXTERNAL))
+    return sa.and_(networks.c.external, open_to)
 
 
 def _visible_subnets(context: Context) -> Clause:

@@ -170,3 +170,11 @@ def floating_ips_through(work: Work, router_id: str, subnet_id: str | None = Non
     if subnet_id is not None:
         statement = statement.where(beside.c.subnet_id == subnet_id)
     return work.connection.scalar(statement.limit(1)) is not None
+
+
+def projects_through(work: Work, network_id: str) -> set[str]:
+    """The projects of routers that have gateways on this network."""
+    gateways = sa.select(ports.c.device_id).where(
+        ports.c.network_id == network_id, ports.c.device_owner == ROUTER_GATEWAY
+    )
+    return set(work.connection.scalars(sa.select(routers.c.project_id).where(routers.c.id.in_(gateways))))

@@ -96,9 +96,12 @@ class Export:
             }
         return self._written[section]
 
-    def leaves_out(self, what: str, table: str) -> None:
-        """Note that the rows of this table are left out, if there are any."""
-        if number := bulk.count(self.connection, table):
+    def leaves_out(self, what: str, table: str, besides: Values | None = None) -> None:
+        """Note that the rows of this table are left out, if there are any, besides those with these values."""
+        number = bulk.count(self.connection, table)
+        if besides is not None:
+            number -= sum(besides.items() <= row.items() for row in self.rows(table))
+        if number:
             self.left_out.append(f'{number} {what}')
 
 

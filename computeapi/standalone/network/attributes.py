@@ -10,8 +10,9 @@ from computeapi.backends.network.local.ports import MAX_ADDRESSES, MAX_OPTIONS
 from computeapi.backends.network.local.resources import MAX_TAGS
 from computeapi.backends.network.local.routers import MAX_ROUTES
 from computeapi.context import Context
-from computeapi.db.network_collection import BOOLEANS
+from computeapi.db.network_collection import BOOLEANS, SHARED
 from computeapi.db.network_projects import LONGEST_PROJECT
+from computeapi.db.networks import EXTERNAL
 from computeapi.standalone.schema import Schema, having, optional, wrapped
 
 MAX_ITEMS = 200
@@ -283,7 +284,7 @@ RESOURCES = (
         create={
             'object_type': {'enum': ['address_scope', 'network', 'qos_policy', 'subnetpool']},
             'object_id': UUID,
-            'action': {'enum': ['access_as_shared']},
+            'action': {'enum': [SHARED, EXTERNAL]},
         },
         key='rbac_policies',
     ),

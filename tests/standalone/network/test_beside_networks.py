@@ -212,7 +212,67 @@ def test_pools_and_scopes_are_shared_with_everybody(ask, create, scope):
         share(ask, kind, thing, '*', by='admin', expect=201)
         ask(f'GET /{path}/{thing["id"]}', by='bob', expect=200)
         ask(f'DELETE /{path}/{thing["id"]}', expect=204)
-    assert ask('GET /rbac-policies', by='admin').json == {'rbac_policies': []}
+    left = ask('GET /rbac-policies', by='admin').json['rbac_policies']
+    assert {policy['action'] for policy in left} == {'access_as_external'}
+
+
+@pytest.fixture
+def opened(ask, outside):
+    """opened(target) -> the policy that opens the external network to a project."""
+
+    def opened(target, **others):
+        policy = {'object_type': 'network', 'object_id': outside, 'action': 'access_as_external'}
+        body = {'rbac_policy': policy | {'target_tenant': target}}
+        return ask('POST /rbac-policies', body, by='admin', **{'expect': 201, **others}).json.get('rbac_policy')
+
+    return opened
+
+
+@pytest.fixture
+def outside(create):
+    network = create('networks', by='admin', name='outside', **{'router:external': True})['id']
+    create('subnets', by='admin', network_id=network, cidr='10.8.0.0/24')
+    return network
+
+
+def test_an_external_network_is_for_everybody_or_for_some(ask, create, names, outside, opened):
+    [policy] = ask(f'GET /rbac-policies?object_id={outside}', by='admin').json['rbac_policies']
+    assert (policy['action'], policy['target_tenant']) == ('access_as_external', '*')
+    opened('*', expect=409)
+    path = f'/rbac-policies/{policy["id"]}'
+    router = create('routers', by='bob', external_gateway_info={'network_id': outside})
+    for change in ({'target_tenant': 'apples'}, None):
+        ask(*((f'PUT {path}', {'rbac_policy': change}) if change else (f'DELETE {path}',)), by='admin', expect=409)
+    own = opened('bananas')
+    ask(f'PUT {path}', {'rbac_policy': {'target_tenant': 'cherries'}}, by='admin', expect=200)
+    assert ('outside' in names('networks'), 'outside' in names('networks', by='bob')) == (False, True)
+    ask('POST /routers', {'router': {'external_gateway_info': {'network_id': outside}}}, expect=404)
+    ask(f'DELETE /rbac-policies/{own["id"]}', by='admin', expect=409)
+    ask(f'DELETE /routers/{router["id"]}', by='bob', expect=204)
+    for each in (own['id'], policy['id']):
+        assert ask(f'GET /networks/{outside}', by='admin').json['network']['router:external']
+        ask(f'DELETE /rbac-policies/{each}', by='admin', expect=204)
+    assert not ask(f'GET /networks/{outside}', by='admin').json['network']['router:external']
+
+
+def test_a_policy_makes_a_network_external(ask, net):
+    policy = {'object_type': 'network', 'object_id': net[0]['id'], 'action': 'access_as_external'}
+    body = {'rbac_policy': policy | {'target_tenant': 'bananas'}}
+    ask('POST /rbac-policies', body, by='bob', expect=404)
+    made = ask('POST /rbac-policies', body, expect=201).json['rbac_policy']
+    assert ask(f'GET /networks/{net[0]["id"]}', by='bob').json['network']['router:external']
+    ask('POST /ports', {'port': {'network_id': net[0]['id']}}, by='bob', expect=403)
+    ask(f'DELETE /rbac-policies/{made["id"]}', expect=204)
+    ask(f'GET /networks/{net[0]["id"]}', by='bob', expect=404)
+    ask('POST /rbac-policies', {'rbac_policy': body['rbac_policy'] | {'object_type': 'subnetpool'}}, expect=404)
+
+
+def test_a_network_that_is_no_longer_external_has_no_such_policies(ask, outside, opened):
+    opened('bananas')
+    ask(f'PUT /networks/{outside}', {'network': {'router:external': False}}, by='admin', expect=200)
+    assert ask(f'GET /rbac-policies?object_id={outside}', by='admin').json == {'rbac_policies': []}
+    ask(f'PUT /networks/{outside}', {'network': {'router:external': True}}, by='admin', expect=200)
+    assert len(ask(f'GET /rbac-policies?object_id={outside}', by='admin').json['rbac_policies']) == 1
 
 
 # Administrators only

@@ -3,10 +3,11 @@
 from typing import Any
 
 from computeapi import errors
-from computeapi.backends.network.local import addresses, floating_ips, qos
-from computeapi.db import network_projects, networks, ports, rbac_policies, routers
+from computeapi.backends.network.local import addresses, floating_ips, qos, rbac_policies
+from computeapi.db import network_projects, networks, ports, routers
 from computeapi.db.network_collection import Document, Work
-from computeapi.db.networks import NETWORKS, SUBNETS
+from computeapi.db.networks import EXTERNAL, NETWORKS, SUBNETS
+from computeapi.db.rbac_policies import RBAC_POLICIES, forget
 
 SEGMENT = ('provider:network_type', 'provider:physical_network', 'provider:segmentation_id')
 """The provider attributes, which only an administrator sets."""
@@ -23,7 +24,10 @@ def create(work: Work, facts: Document) -> str:
     _check_segment(work, facts)
     network = {**qos.default_policy(work, project_id), **facts, 'project_id': project_id}
     qos.check_policy(work, network)
-    return NETWORKS.insert(work, network)
+    network_id = NETWORKS.insert(work, network)
+    if facts.get('router:external'):
+        rbac_policies.open_to_all(work, network_id, project_id)
+    return network_id
 
 
 def hold_cloud(work: Work, network_id: str, facts: Document) -> None:
@@ -47,6 +51,10 @@ def update(work: Work, network_id: str, facts: Document) -> None:
     if _turned_off(network, facts, 'router:external') and ports.network_has_ports(work, network_id):
         raise errors.Conflict(f'External network {network_id} cannot be updated to be made non-external: it is in use.')
     qos.check_policy(work, facts, network)
+    if _turned_off(network, facts, 'router:external'):
+        RBAC_POLICIES.delete(work, object_id=network_id, action=EXTERNAL)
+    elif facts.get('router:external') and not network['router:external']:
+        rbac_policies.open_to_all(work, network_id, network['project_id'])
     NETWORKS.update(work, network_id, facts)
 
 
@@ -55,7 +63,7 @@ def delete(work: Work, network_id: str) -> None:
     floating_ips.remove(work, routers.free_floating_ips(work, network_id))
     if ports.network_has_ports(work, network_id):
         raise errors.NetworkInUse(id=network_id)
-    rbac_policies.forget(work, network_id)
+    forget(work, network_id)
     SUBNETS.delete(work, network_id=network_id)
     NETWORKS.delete(work, id=network_id)
 
