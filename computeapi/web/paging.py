@@ -70,8 +70,11 @@ def next_link(
     return link_after(req, last, without=without, **parameters)
 
 
-def link_after(req: Request, last: str, *, without: str | None = None, **parameters: str) -> list[dict[str, str]]:
-    """[{rel: next, href}] for the page after that marker; the other arguments are those of next_link."""
+def link_after(
+    req: Request, last: str | None, *, without: str | None = None, **parameters: str
+) -> list[dict[str, str]]:
+    """[{rel: next, href}] for the page after that marker, or for the first; the other arguments are those of
+    next_link."""
     path = req.operation.path.format_map({name: quote(value) for name, value in parameters.items()})
     return [{'rel': 'next', 'href': f'{req.endpoint}{path}?{page_query(req, last, without)}'}]
 

@@ -31,15 +31,13 @@ def page(req: Request) -> Page:
 
 def links(req: Request, key: str, documents: list[Document], page: Page) -> dict[str, Any]:
     """The links to the next page and, if the request limits the page, to the previous one; not beyond a page that is
-    not full."""
-    if not documents:
-        return {}
-    is_full = len(documents) == page.limit
+    not full. Beside an empty page, they lead to the first page and to the last one."""
+    is_full, is_limited = len(documents) == page.limit, int(req.parameter('limit', '0')) > 0
     found = []
-    if is_full or page.backwards:
-        found += link_after(req, documents[-1]['id'], without=REVERSE)
-    if 'limit' in req.query and (is_full or not page.backwards):
-        [link] = link_after(req, documents[0]['id'], without=REVERSE)
+    if is_full or page.backwards and is_limited:
+        found += link_after(req, documents[-1]['id'] if documents else None, without=REVERSE)
+    if is_limited and (is_full or not page.backwards):
+        [link] = link_after(req, documents[0]['id'] if documents else None, without=REVERSE)
         found.append({'rel': 'previous', 'href': f'{link["href"]}&{REVERSE}=True'})
     return {f'{key}_links': found} if found else {}
 

@@ -118,6 +118,27 @@ def test_a_fixed_address_goes_with_a_port(ask, create, public):
     ask(f'PUT /floatingips/{floating["id"]}', {'floatingip': address}, expect=400)
 
 
+def test_an_update_of_nothing_dissociates_a_floating_ip(ask, create, public, net):
+    router, port = (
+        create('routers', external_gateway_info={'network_id': public}),
+        create('ports', network_id=net[0]['id']),
+    )
+    ask(f'PUT /routers/{router["id"]}/add_router_interface', {'subnet_id': net[1]['id']}, expect=200)
+    floating = create('floatingips', floating_network_id=public, port_id=port['id'])
+    path = f'/floatingips/{floating["id"]}'
+    kept = ask(f'PUT {path}', {'floatingip': {'description': 'web'}}, expect=200).json['floatingip']
+    assert kept['port_id'] == port['id']
+    free = ask(f'PUT {path}', {'floatingip': {}}, expect=200).json['floatingip']
+    assert (free['port_id'], free['description']) == (None, 'web')
+
+
+def test_a_port_is_the_interface_of_one_router_once(ask, create, net):
+    router, port = create('routers'), create('ports', network_id=net[0]['id'])
+    path = f'PUT /routers/{router["id"]}/add_router_interface'
+    ask(path, {'port_id': port['id']}, expect=200)
+    assert fault(ask(path, {'port_id': port['id']}, expect=409))[0] == 'PortInUse'
+
+
 def test_pages_can_be_read_backwards(ask, create):
     for name in 'abcde':
         create('networks', name=name, description='paged')
@@ -134,12 +155,18 @@ def test_pages_can_be_read_backwards(ask, create):
     assert names == ['c', 'd']
     names, further = page(links['next'])
     assert (names, set(further)) == (['e'], {'previous'})
+    names, last = page(links['next'].replace('marker=', 'name=none&marker='))
+    assert (names, set(last)) == ([], {'previous'})
+    assert page(last['previous'].replace('name=none', ''))[0] == ['d', 'e']
     names, back = page(further['previous'])
     assert names == ['c', 'd']
     names, first = page(back['previous'])
     assert names == ['a', 'b']
     assert page(first['next'])[0] == ['c', 'd']
-    assert page(first['previous'])[0] == []
+    names, before = page(first['previous'])
+    assert (names, set(before)) == ([], {'next'})
+    assert page(before['next'])[0] == ['a', 'b']
+    assert set(page(f'{listed}0&page_reverse=True'.replace('=20', '=0'))[1]) == set()
     assert page(f'{listed}&page_reverse=True')[0] == ['d', 'e']
     assert 'networks_links' not in ask('GET /networks?description=paged').json
 

@@ -44,7 +44,8 @@ def hold_port(work: Work, floating_ip_id: str, facts: Document) -> None:
 def update(work: Work, floating_ip_id: str, facts: Document) -> None:
     _check_port_given(facts)
     floating_ip = FLOATING_IPS.get(work, floating_ip_id)
-    port_id = facts.get('port_id', floating_ip['port_id'])
+    # An update of nothing dissociates it: once the port was all that could be changed.
+    port_id = facts.get('port_id', floating_ip['port_id'] if facts else None)
     if port_id and 'port_id' in facts:
         _associate(work, floating_ip, port_id, facts.get('fixed_ip_address'))
     FLOATING_IPS.owned(work, floating_ip_id)

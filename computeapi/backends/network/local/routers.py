@@ -117,11 +117,13 @@ def _add_port(work: Work, router: Document, subnet: Document) -> str:
 
 def _take_port(work: Work, router: Document, port_id: str) -> str:
     port = PORTS.get(work, port_id)
+    if port['device_id']:
+        raise errors.PortInUse(id=port_id)
     if not port['fixed_ips']:
         raise errors.Invalid('Router port must have at least one fixed IP')
     held = {address['subnet_id'] for address in port['fixed_ips']}
     ports.check_overlap(work, router['id'], SUBNETS.find(work.elevated(), id=held))
-    if port['device_id'] or not take_port(work, port_id, router['id'], {'device_owner': ROUTER_INTERFACE}):
+    if not take_port(work, port_id, router['id'], {'device_owner': ROUTER_INTERFACE}):
         raise errors.PortInUse(id=port_id)
     return port_id
 
