@@ -110,10 +110,11 @@ def owner(work: Work, facts: Mapping[str, Any]) -> str:
     return project_id
 
 
-def reserve(work: Work, project_id: str, resource: str) -> None:
-    """OverQuota if the project has reached its limit; other calls for it wait until the transaction ends."""
+def reserve(work: Work, project_id: str, resource: str, count: int = 1) -> None:
+    """OverQuota if the project may not have so many more; other calls for it wait until the transaction ends."""
     lock_project(work, project_id)
-    if left(work, project_id, resource) == 0:
+    there = left(work, project_id, resource)
+    if there is not None and there < count:
         raise errors.OverQuota(f"Quota exceeded for resources: ['{resource}'].")
 
 

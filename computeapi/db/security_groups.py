@@ -7,6 +7,7 @@ import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.context import Context
+from computeapi.db.listing import Clause
 from computeapi.db.network_collection import CALLER, Collection, Document, Work, grouped, ids_of, own_rows
 from computeapi.db.records import Among
 from computeapi.db.tables.network import port_security_groups, security_group_rules, security_groups
@@ -24,7 +25,14 @@ MEANING = (
     'remote_group_id',
 )
 
-RULES = Collection(security_group_rules, errors.SecurityGroupRuleNotFound)
+
+def _visible_rules(context: Context) -> Clause:
+    """One's own, and those of one's own groups."""
+    mine = sa.select(security_groups.c.id).where(own_rows(security_groups, context))
+    return sa.or_(own_rows(security_group_rules, context), security_group_rules.c.security_group_id.in_(mine))
+
+
+RULES = Collection(security_group_rules, errors.SecurityGroupRuleNotFound, visible=_visible_rules)
 
 
 def _add_rules(work: Work, documents: list[Document]) -> None:
@@ -69,11 +77,11 @@ def names(work: Work, ids: Iterable[str]) -> dict[str, str]:
     return {row.id: row.name for row in found}
 
 
-def unknown_groups(work: Work, project_id: str, ids: Iterable[str]) -> set[str]:
-    """Those of the IDs that are not groups of the project."""
-    wanted = set(ids)
-    mine = (security_groups.c.project_id == project_id, security_groups.c.id.in_(wanted))
-    return wanted - set(work.connection.scalars(sa.select(security_groups.c.id).where(*mine)))
+def stateful_groups(work: Work, project_id: str, ids: Iterable[str]) -> dict[str, bool]:
+    """Which of the groups of the project among these are stateful."""
+    mine = (security_groups.c.project_id == project_id, security_groups.c.id.in_(set(ids)))
+    rows = work.connection.execute(sa.select(security_groups.c.id, security_groups.c.stateful).where(*mine))
+    return {row.id: row.stateful for row in rows}
 
 
 def is_used(work: Work, group_id: str) -> bool:

@@ -218,7 +218,7 @@ RESOURCES = (
             'device_owner': NAME,
             'mac_address': optional(ADDRESS),
             'fixed_ips': several(FIXED_IP, MAX_ADDRESSES),
-            'security_groups': optional(several(UUID)),
+            'security_groups': {**optional(several(UUID)), 'uniqueItems': True},
             'allowed_address_pairs': optional(several(PAIR, 10)),
             'extra_dhcp_opts': optional(several(DHCP_OPTION, MAX_OPTIONS)),
             'dns_name': NAME,

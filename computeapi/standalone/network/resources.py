@@ -83,7 +83,9 @@ class NeutronCollection(NeutronTags):
         resource, fields = self.resource, query.fields(req)
         if not (isinstance(asked, list) and 1 <= len(asked) <= MAX_ITEMS):
             raise errors.Invalid(f'{resource.key} must be a list of 1 to {MAX_ITEMS} resources.')
-        several = [resource.facts(req.context, resource.create, {resource.name: each}) for each in asked]
+        # Clients send them bare, or each as the body that creates it alone.
+        bodies = (each if isinstance(each, dict) and resource.name in each else {resource.name: each} for each in asked)
+        several = [resource.facts(req.context, resource.create, body) for body in bodies]
         made = self.networks.create_all(req.context, self.kind, several)
         return {resource.key: [resource.view(req.context, document, fields) for document in made]}
 

@@ -126,7 +126,11 @@ def test_several_at_once(ask, body, kind):
     one = body(kind)[name]
     # Two subnets, or two rules, cannot be the same.
     other = one | {'subnets': {'cidr': '198.51.100.0/24'}, 'security-group-rules': {'protocol': 'tcp'}}.get(kind, {})
-    made = ask(f'POST /{kind}', {key: [one, other]}, expect=201).json[key]
+    nothing = ask(f'GET /{kind}').json[key]
+    # The second is refused when the first has been created.
+    ask(f'POST /{kind}', {key: [one, other | {'project_id': 'bananas'}]}, expect=400)
+    assert ask(f'GET /{kind}').json[key] == nothing
+    made = ask(f'POST /{kind}', {key: [one, {name: other}]}, expect=201).json[key]
     for document in made:
         assert ask(f'GET /{kind}/{document["id"]}').json[name]['id'] == document['id']
     before = len(ask(f'GET /{kind}').json[key])

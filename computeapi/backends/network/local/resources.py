@@ -126,7 +126,7 @@ class Resources:
         filters: Mapping[str, list[str]] | None = None,
         page: Page = WHOLE,
     ) -> list[Document]:
-        if kind == 'security-groups':
+        if kind in ('security-groups', 'security-group-rules'):
             self.ensure_default_group(context, filters)
         with self.reading(context) as work:
             return KINDS[kind].collection.find(work, filters=filters, page=page)

@@ -23,6 +23,7 @@ def create(work: Work, facts: Document) -> str:
     if facts.get('name') == DEFAULT:
         raise errors.Conflict('Default security group already exists.')
     network_projects.reserve(work, project_id, 'security_group')
+    network_projects.reserve(work, project_id, 'security_group_rule', len(VERSIONS))
     return _add_group(work, {**facts, 'project_id': project_id})
 
 
@@ -30,6 +31,8 @@ def update(work: Work, group_id: str, facts: Document) -> None:
     group = GROUPS.owned(work, group_id)
     if facts.get('name', group['name']) != group['name'] and DEFAULT in (facts['name'], group['name']):
         raise errors.Conflict('Updating default security group not allowed.')
+    if facts.get('stateful', group['stateful']) != group['stateful'] and security_groups.is_used(work, group_id):
+        raise errors.SecurityGroupInUse(id=group_id)
     GROUPS.update(work, group_id, facts)
 
 
@@ -58,12 +61,17 @@ def default_group(work: Work, project_id: str) -> str:
 
 
 def check_groups(work: Work, project_id: str, ids: Iterable[str]) -> Sequence[str]:
-    """The IDs, without duplicates; raises SecurityGroupNotFound for the first that is not a group of the project."""
+    """The IDs, without duplicates; raises SecurityGroupNotFound for the first that is not a group of the project, and
+    Conflict if only some of the groups are stateful."""
     wanted = list(dict.fromkeys(ids))
-    unknown = security_groups.unknown_groups(work, project_id, wanted)
+    stateful = security_groups.stateful_groups(work, project_id, wanted)
     for group_id in wanted:
-        if group_id in unknown:
+        if group_id not in stateful:
             raise errors.SecurityGroupNotFound(id=group_id)
+    if len(set(stateful.values())) > 1:
+        raise errors.Conflict(
+            'Cannot apply both stateful and stateless security groups on the same port at the same time.'
+        )
     return wanted
 
 
@@ -87,28 +95,35 @@ def _add_rule(work: Work, group_id: str, project_id: str, **facts: Any) -> str:
 
 
 def create_rule(work: Work, facts: Document) -> str:
-    """A rule belongs to the project of its group."""
-    group = GROUPS.get(work, facts['security_group_id'])
-    if facts.get('project_id', group['project_id']) != group['project_id']:
-        raise errors.Invalid("Specifying 'project_id' or 'tenant_id' other than that of the security group")
-    rule = {**facts, **_checked_rule(facts), 'project_id': group['project_id']}
+    """A rule of an administrator need not belong to the project of its group."""
+    group_id, project_id = facts['security_group_id'], network_projects.owner(work, facts)
+    GROUPS.get(work, group_id)
+    rule = {**facts, **_checked_rule(facts), 'project_id': project_id}
     if rule.get('remote_group_id') is not None:
         GROUPS.get(work, rule['remote_group_id'])
-    network_projects.reserve(work, group['project_id'], 'security_group_rule')
+    network_projects.reserve(work, project_id, 'security_group_rule')
     same = security_groups.same_rule(work, rule, protocols.spellings(rule['protocol']))
     if same:
         raise errors.SecurityGroupRuleExists(id=same)
+    # Before the rule, whose insertion locks the group for others that read it.
+    GROUPS.update(work, group_id, {})
     return RULES.insert(work, rule)
 
 
 def update_rule(work: Work, rule_id: str, facts: Document) -> None:
-    RULES.owned(work, rule_id)
+    _hold(work, rule_id)
     RULES.update(work, rule_id, facts)
 
 
 def delete_rule(work: Work, rule_id: str) -> None:
-    RULES.owned(work, rule_id)
+    _hold(work, rule_id)
     RULES.delete(work, id=rule_id)
+
+
+def _hold(work: Work, rule_id: str) -> None:
+    """Lock the group, whose revision this is, and then the rule."""
+    GROUPS.update(work, RULES.get(work, rule_id)['security_group_id'], {})
+    RULES.lock(work, rule_id)
 
 
 def _checked_rule(facts: Document) -> Document:
