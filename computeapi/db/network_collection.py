@@ -46,6 +46,10 @@ class Work:
         return replace(self, context=self.context.elevated())
 
 
+ANYBODY = Context()
+"""For parts of statements that do not depend on the caller beyond its project, which is a parameter."""
+
+
 def caller(context: Context) -> sa.BindParameter[str | None]:
     """A parameter for the caller's project, so that a cached statement can be executed for another caller."""
     return sa.bindparam(CALLER, context.project_id)
@@ -56,8 +60,13 @@ def own_rows(table: sa.Table, context: Context) -> Clause:
     return sa.true() if context.is_admin else table.c.project_id == caller(context)
 
 
-def shared(table: sa.Table, context: Context, action: str = SHARED) -> Clause:
-    """The rows that an RBAC policy with this action shares with the caller's project."""
+def shared(table: sa.Table, context: Context = ANYBODY) -> Clause:
+    """The rows that are shared with everybody, or by an RBAC policy with the caller's project."""
+    return sa.or_(table.c.shared, given(table, context, SHARED))
+
+
+def given(table: sa.Table, context: Context, action: str) -> Clause:
+    """The rows that an RBAC policy with this action gives to the caller's project."""
     policies = tables.rbac_policies.c
     mine = sa.or_(policies.target_project == caller(context), policies.target_project == EVERYBODY)
     return table.c.id.in_(sa.select(policies.object_id).where(policies.action == action, mine))
@@ -78,10 +87,10 @@ def ids_of(documents: Iterable[Document]) -> list[str]:
 class Collection:
     """One kind of resource.
 
-    A document has the columns of the table, some under other names (`renamed`) and some not at all (`hidden`), and more
-    `attributes`, as SQL; `complete` adds data of other tables, in a constant number of queries; `filters` build clauses
-    for attributes that are not columns. `visible` may depend only on the caller's project and on whether it is an
-    administrator.
+    A document has the columns of the table, some under other names (`renamed`) and some not at all (`hidden`), its
+    tags, unless they are `hidden`, and more `attributes`, as SQL; `complete` adds data of other tables, in a constant
+    number of queries; `filters` build clauses for attributes that are not columns. `visible` and `attributes` may
+    depend only on the caller's project, and `visible` on whether it is an administrator.
     """
 
     def __init__(
@@ -104,15 +113,18 @@ class Collection:
             'tenant_id': table.c.project_id,
             **(attributes or {}),
         }
-        tagged = sa.exists().where(tables.tags.c.resource_id == table.c.id)
-        self.select = sa.select(*(each.label(name) for name, each in {**self.attributes, 'tags': tagged}.items()))
-        self.columns = {name: value.name for name, value in self.attributes.items() if isinstance(value, sa.Column)}
+        self.is_tagged = 'tags' not in hidden
+        selected = dict(self.attributes)
+        if self.is_tagged:
+            selected['tags'] = sa.exists().where(tables.tags.c.resource_id == table.c.id)
+        self.select = sa.select(*(each.label(name) for name, each in selected.items()))
+        self.columns = {name: each.name for name, each in shown.items()}
         self.revising = sa.update(table).where(table.c.id == sa.bindparam(HOLDING + 'id'))
         self.revising = self.revising.values(revision_number=table.c.revision_number + 1)
         self.missing = missing
         self.visible = visible or (lambda context: own_rows(table, context))
         self.complete = complete
-        self.filters = {**tag_filters(table), **(filters or {})}
+        self.filters = {**(tag_filters(table) if self.is_tagged else {}), **(filters or {})}
 
     def find(
         self,
@@ -127,7 +139,7 @@ class Collection:
 
         values: by column, a value or several alternatives.  complete: with the data of other tables.
         """
-        parameters: dict[str, Any] = {}
+        parameters: dict[str, Any] = {CALLER: work.context.project_id}
         if clauses or filters or page is not WHOLE:
             chosen = [self.clause(name, values) for name, values in (filters or {}).items()]
             found = self.select.where(self.visible(work.context), *clauses, *self._with(values), *chosen)
@@ -138,7 +150,8 @@ class Collection:
         if page.backwards:
             documents.reverse()
         if documents:
-            self._add_tags(work.connection, documents)
+            if self.is_tagged:
+                self._add_tags(work.connection, documents)
             if complete and self.complete:
                 self.complete(work, documents)
         return documents
@@ -160,7 +173,7 @@ class Collection:
     def check_revision(self, work: Work, resource_id: str, expected: int) -> None:
         """Lock the resource; RevisionMismatch unless it has the expected revision number."""
         self.lock(work, resource_id)
-        if self.get(work, resource_id)['revision_number'] != expected:
+        if self.get(work, resource_id).get('revision_number') != expected:
             raise errors.RevisionMismatch(id=resource_id, expected=expected)
 
     def owned(self, work: Work, resource_id: str) -> Document:

@@ -17,7 +17,7 @@ def _add_profiles(work: Work, documents: list[Document]) -> None:
         document['service_profiles'] = held.get(document['id'], [])
 
 
-UNSHOWN: Sequence[str] = ('created_at', 'updated_at', 'revision_number')
+UNSHOWN: Sequence[str] = ('created_at', 'updated_at', 'revision_number', 'tags')
 
 NETWORK_FLAVORS = Collection(
     network_flavors,

@@ -7,7 +7,17 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.context import Context
 from computeapi.db.listing import Clause
-from computeapi.db.network_collection import Collection, Document, Work, caller, grouped, ids_of, own_rows, shared
+from computeapi.db.network_collection import (
+    Collection,
+    Document,
+    Work,
+    caller,
+    given,
+    grouped,
+    ids_of,
+    own_rows,
+    shared,
+)
 from computeapi.db.records import Among
 from computeapi.db.tables.network import fixed_ips, networks, rbac_policies, subnet_pools, subnets
 
@@ -15,13 +25,13 @@ EXTERNAL = 'access_as_external'
 
 
 def _visible_networks(context: Context) -> Clause:
-    return sa.or_(own_rows(networks, context), networks.c.shared, _leads_out(context), shared(networks, context))
+    return sa.or_(own_rows(networks, context), _leads_out(context), shared(networks, context))
 
 
 def _leads_out(context: Context) -> Clause:
     """The external networks of the caller's project: those of everybody, unless policies say whose they are."""
     limited = sa.select(rbac_policies.c.object_id).where(rbac_policies.c.action == EXTERNAL)
-    open_to = sa.or_(networks.c.id.not_in(limited), shared(networks, context, EXTERNAL))
+    open_to = sa.or_(networks.c.id.not_in(limited), given(networks, context, EXTERNAL))
     return sa.and_(networks.c.external, open_to)
 
 
@@ -29,6 +39,12 @@ def _visible_subnets(context: Context) -> Clause:
     """One's own, and those of visible networks."""
     seen = sa.select(networks.c.id).where(_visible_networks(context))
     return sa.or_(own_rows(subnets, context), subnets.c.network_id.in_(seen))
+
+
+def _on_shared_networks(values: list[str]) -> Clause:
+    """The filter `shared` of subnets, which do not show it."""
+    seen = sa.select(networks.c.id).where(NETWORKS.clause('shared', values))
+    return subnets.c.network_id.in_(seen)
 
 
 WIRES = Among(sa.select(networks.c.id, networks.c.name, networks.c.mtu), networks.c.id)
@@ -66,7 +82,7 @@ NETWORKS = Collection(
         **{name: f'provider:{name}' for name in ('network_type', 'physical_network', 'segmentation_id')},
     },
     hidden=['auto_allocated'],
-    attributes={'status': sa.literal('ACTIVE')},
+    attributes={'status': sa.literal('ACTIVE'), 'shared': shared(networks)},
     visible=_visible_networks,
     complete=_add_subnets,
     filters={
@@ -82,6 +98,7 @@ SUBNETS = Collection(
         'router:external': sa.select(networks.c.external).where(networks.c.id == subnets.c.network_id).scalar_subquery()
     },
     visible=_visible_subnets,
+    filters={'shared': _on_shared_networks},
 )
 
 
@@ -103,8 +120,7 @@ def usable_networks(work: Work) -> list[Document]:
 
 def _usable(context: Context) -> Clause:
     """The networks of the caller's project, and those that are shared with it; the same for administrators."""
-    mine = networks.c.project_id == caller(context)
-    return sa.or_(mine, networks.c.shared, shared(networks, context))
+    return sa.or_(networks.c.project_id == caller(context), shared(networks, context))
 
 
 def wires(work: Work, network_ids: Iterable[str]) -> dict[str, Document]:

@@ -8,9 +8,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi import errors
+from computeapi.context import Context
 from computeapi.db import qos
 from computeapi.db.listing import Clause
-from computeapi.db.network_collection import Collection, Document, Work, grouped, ids_of
+from computeapi.db.network_collection import Collection, Document, Work, grouped, ids_of, own_rows
 from computeapi.db.records import Among, insertion
 from computeapi.db.tables.network import (
     fixed_ips,
@@ -86,6 +87,12 @@ def _in_groups(ids: list[str]) -> Clause:
     return ports.c.id.in_(sa.select(held.c.port_id).where(held.c.security_group_id.in_(ids)))
 
 
+def _visible(context: Context) -> Clause:
+    """One's own, and those on one's own networks."""
+    mine = sa.select(networks.c.id).where(own_rows(networks, context))
+    return sa.or_(own_rows(ports, context), ports.c.network_id.in_(mine))
+
+
 # Ports of the network itself are active without being bound to a host.
 STATUS = sa.case(
     (ports.c.device_owner == FLOATING_IP, 'N/A'),
@@ -106,6 +113,7 @@ PORTS = Collection(
             sa.select(networks.c.qos_policy_id).where(networks.c.id == ports.c.network_id).scalar_subquery()
         ),
     },
+    visible=_visible,
     complete=_add_relations,
     filters={'fixed_ips': _holds_fixed_ips, 'security_groups': _in_groups},
 )
@@ -139,13 +147,9 @@ def servers_on(work: Work, kind: str, resource_id: str, *, ending: bool = False)
     return set(work.connection.scalars(sa.select(ports.c.device_id).where(*of_projects, affected(resource_id))))
 
 
-def network_has_ports(work: Work, network_id: str, *clauses: Clause) -> bool:
-    there = sa.exists().where(ports.c.network_id == network_id, *clauses)
+def network_has_ports(work: Work, network_id: str) -> bool:
+    there = sa.exists().where(ports.c.network_id == network_id)
     return bool(work.connection.scalar(sa.select(there)))
-
-
-def network_has_foreign_ports(work: Work, network_id: str, project_id: str) -> bool:
-    return network_has_ports(work, network_id, ports.c.project_id.not_in([project_id, '']))
 
 
 def mac_is_taken(work: Work, network_id: str, mac_address: str) -> bool:
@@ -155,7 +159,8 @@ def mac_is_taken(work: Work, network_id: str, mac_address: str) -> bool:
 def take_port(work: Work, port_id: str, device_id: str, facts: Document) -> bool:
     """Attach the port to a device atomically; False if another device has it."""
     free = ports.c.device_id.in_(['', device_id])
-    values = {'device_id': device_id, 'updated_at': work.clock(), **facts}
+    revision = ports.c.revision_number + 1
+    values = {'device_id': device_id, 'updated_at': work.clock(), 'revision_number': revision, **facts}
     return bool(work.connection.execute(ports.update().where(ports.c.id == port_id, free).values(values)).rowcount)
 
 

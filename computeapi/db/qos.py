@@ -31,7 +31,7 @@ RESOURCES = {
 
 
 def _visible_policies(context: Context) -> Clause:
-    return sa.or_(own_rows(qos_policies, context), qos_policies.c.shared, shared(qos_policies, context))
+    return sa.or_(own_rows(qos_policies, context), shared(qos_policies, context))
 
 
 def _visible_rules(context: Context) -> Clause:
@@ -50,7 +50,13 @@ def _shown(rule: Document) -> Document:
 
 
 POLICY_RULES = Collection(qos_rules, errors.QosRuleNotFound, visible=_visible_rules)
-POLICIES = Collection(qos_policies, errors.QosPolicyNotFound, visible=_visible_policies, complete=_add_rules)
+POLICIES = Collection(
+    qos_policies,
+    errors.QosPolicyNotFound,
+    attributes={'shared': shared(qos_policies)},
+    visible=_visible_policies,
+    complete=_add_rules,
+)
 
 
 def default_policy(work: Work, project_id: str, *, but: str = '') -> str | None:

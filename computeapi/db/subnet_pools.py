@@ -11,17 +11,21 @@ from computeapi.db.tables.network import address_scopes, subnet_pools
 
 
 def _visible(table: sa.Table, context: Context) -> Clause:
-    return sa.or_(own_rows(table, context), table.c.shared, shared(table, context))
+    return sa.or_(own_rows(table, context), shared(table, context))
 
 
 ADDRESS_SCOPES = Collection(
     address_scopes,
     errors.AddressScopeNotFound,
-    hidden=['description', 'created_at', 'updated_at'],
+    hidden=['description', 'created_at', 'updated_at', 'revision_number', 'tags'],
+    attributes={'shared': shared(address_scopes)},
     visible=lambda context: _visible(address_scopes, context),
 )
 SUBNET_POOLS = Collection(
-    subnet_pools, errors.SubnetPoolNotFound, visible=lambda context: _visible(subnet_pools, context)
+    subnet_pools,
+    errors.SubnetPoolNotFound,
+    attributes={'shared': shared(subnet_pools)},
+    visible=lambda context: _visible(subnet_pools, context),
 )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from computeapi import errors
 from computeapi.backends.network.local.ports import MAX_ADDRESSES, MAX_OPTIONS
-from computeapi.backends.network.local.resources import MAX_TAGS
+from computeapi.backends.network.local.resources import KINDS, MAX_TAGS
 from computeapi.backends.network.local.routers import MAX_ROUTES
 from computeapi.context import Context
 from computeapi.db.network_collection import BOOLEANS, SHARED
@@ -72,17 +72,19 @@ PROVIDER = {
     'provider:segmentation_id': {'type': ['integer', 'null'], 'minimum': 1, 'maximum': (1 << 24) - 1},
 }
 
+PREFIX_LENGTHS = ('default_prefixlen', 'min_prefixlen', 'max_prefixlen')
+
 # Attributes of all resources, and further ones for creation.
 COMMON = {'description': NAME}
-NEW = {'tenant_id': PROJECT, 'project_id': PROJECT, 'tags': TAGS}
+NEW = {'tenant_id': PROJECT, 'project_id': PROJECT}
 
 
 class NeutronResource:
     """A kind of resource: its names, and the attributes that clients can set and see.
 
     both: the attributes of POST and PUT.  create, update: those of only one of them; required: those that POST
-    requires. privileged, hidden: what only administrators may set, and see.  key, kind: the plural in documents and in
-    URLs, if it is not the name with an s.
+    requires. privileged, hidden: what only administrators may set, and see.  texts: numbers that are shown as text.
+    key, kind: the plural in documents and in URLs, if it is not the name with an s.
     """
 
     def __init__(
@@ -94,14 +96,17 @@ class NeutronResource:
         update: Mapping[str, Any] = {},
         privileged: Iterable[str] = (),
         hidden: Iterable[str] = (),
+        texts: Iterable[str] = (),
         key: str | None = None,
         kind: str | None = None,
     ):
         self.name, self.key = name, key or f'{name}s'
         self.kind = kind or self.key.replace('_', '-')
-        self.create = Schema(wrapped(name, {**COMMON, **NEW, **both, **create}, *required))
+        self.is_tagged = KINDS[self.kind].collection.is_tagged
+        new = {**NEW, 'tags': TAGS} if self.is_tagged else NEW
+        self.create = Schema(wrapped(name, {**COMMON, **new, **both, **create}, *required))
         self.update = Schema(wrapped(name, {**COMMON, **both, **update}))
-        self.privileged, self.hidden = frozenset(privileged), frozenset(hidden)
+        self.privileged, self.hidden, self.texts = frozenset(privileged), frozenset(hidden), frozenset(texts)
         self.lists = frozenset(name for name, schema in both.items() if schema.get('type') == ['array', 'null'])
         self.types = {name: schema.get('type', ()) for name, schema in {**both, **create}.items()}
 
@@ -130,7 +135,7 @@ class NeutronResource:
         """The document as this caller sees it. `fields`: the only attributes to show, if any are given."""
         hidden = self.hidden_from(context)
         return {
-            name: _rendered(value)
+            name: str(value) if name in self.texts else _rendered(value)
             for name, value in document.items()
             if name not in hidden and (not fields or name in fields)
         }
@@ -177,7 +182,7 @@ RESOURCES = (
             'router:external': BOOLEAN,
             'is_default': BOOLEAN,
             'port_security_enabled': BOOLEAN,
-            'mtu': number(68, 65535),
+            'mtu': number(0, 65535),
             'qos_policy_id': optional(UUID),
             **PROVIDER,
         },
@@ -266,13 +271,14 @@ RESOURCES = (
         both={
             'name': NAME,
             'prefixes': {**several(ADDRESS), 'minItems': 1},
-            **dict.fromkeys(('default_prefixlen', 'min_prefixlen', 'max_prefixlen'), number(0, 128)),
+            **dict.fromkeys(PREFIX_LENGTHS, number(0, 128)),
             'default_quota': {'type': ['integer', 'null'], 'minimum': 0, 'maximum': 2**31 - 1},
             'address_scope_id': optional(UUID),
             'is_default': BOOLEAN,
         },
         create={'shared': BOOLEAN},
         privileged=('shared', 'is_default'),
+        texts=PREFIX_LENGTHS,
     ),
     NeutronResource(
         'rbac_policy',

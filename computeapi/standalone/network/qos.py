@@ -4,7 +4,7 @@ from typing import Any
 
 from computeapi import errors
 from computeapi.db.qos import FACTS, MINIMUM_BANDWIDTH, MINIMUM_PACKET_RATE
-from computeapi.standalone.access import ADMIN, CALLER
+from computeapi.standalone.access import ADMIN, CALLER, WRITER
 from computeapi.standalone.network import query
 from computeapi.standalone.network.attributes import BOOLEAN, NAME, NeutronResource, number
 from computeapi.standalone.network.resources import OBJECT, NeutronCollection, NeutronTags
@@ -36,24 +36,12 @@ ATTRIBUTES = {
 }
 
 
-class QosPolicies(NeutronCollection):
+class QosPolicies(NeutronTags, NeutronCollection):
     """QoS policies, which administrators create for themselves and for others."""
 
     path = f'/{POLICY.kind}'
     kind = POLICY.kind
     resource = POLICY
-
-    @operation('POST', policy=ADMIN, body=OBJECT, status=201)
-    def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
-        return super().create(req, body)
-
-    @operation('PUT', '/{resource_id}', policy=ADMIN, body=OBJECT)
-    def update(self, req: Request, resource_id: str, body: dict[str, Any]) -> dict[str, Any]:
-        return super().update(req, resource_id, body)
-
-    @operation('DELETE', '/{resource_id}', policy=ADMIN, status=204)
-    def delete(self, req: Request, resource_id: str) -> None:
-        super().delete(req, resource_id)
 
 
 class QosPolicyTags(NeutronTags):
@@ -90,18 +78,18 @@ class QosRules(NeutronController):
     def show(self, req: Request, policy_id: str, rule_id: str) -> dict[str, Any]:
         return {self.name: self.view(req, self.rule(req, policy_id, rule_id))}
 
-    @operation('POST', policy=ADMIN, body=OBJECT, status=201)
+    @operation('POST', policy=WRITER, body=OBJECT, status=201)
     def create(self, req: Request, policy_id: str, body: dict[str, Any]) -> dict[str, Any]:
         facts = self.usual | self.facts(body, self.needed)
         made = self.networks.create(req.context, RULES, {**facts, 'type': self.type, 'qos_policy_id': policy_id})
         return {self.name: self.view(req, made)}
 
-    @operation('PUT', '/{rule_id}', policy=ADMIN, body=OBJECT)
+    @operation('PUT', '/{rule_id}', policy=WRITER, body=OBJECT)
     def update(self, req: Request, policy_id: str, rule_id: str, body: dict[str, Any]) -> dict[str, Any]:
         self.rule(req, policy_id, rule_id)
         return {self.name: self.view(req, self.networks.update(req.context, RULES, rule_id, self.facts(body)))}
 
-    @operation('DELETE', '/{rule_id}', policy=ADMIN, status=204)
+    @operation('DELETE', '/{rule_id}', policy=WRITER, status=204)
     def delete(self, req: Request, policy_id: str, rule_id: str) -> None:
         self.rule(req, policy_id, rule_id)
         self.networks.delete(req.context, RULES, rule_id)
@@ -161,7 +149,7 @@ class QosRuleTypes(NeutronController):
     def list(self, req: Request) -> dict[str, Any]:
         return {'rule_types': [{'type': name} for name in FACTS]}
 
-    @operation('GET', '/{name}', policy=CALLER)
+    @operation('GET', '/{name}', policy=ADMIN)
     def show(self, req: Request, name: str) -> dict[str, Any]:
         """Show a rule type. It has no drivers because no agent applies the rules."""
         if name not in FACTS:

@@ -51,9 +51,10 @@ class NeutronTags(NeutronController):
         _check_found(tag, self.networks.delete_tag(req.context, self.kind, resource_id, tag))
 
 
-class NeutronCollection(NeutronTags):
+class NeutronCollection(NeutronController):
     """The resources of one kind."""
 
+    kind: str
     resource: NeutronResource
 
     @operation('GET', policy=CALLER)
@@ -122,7 +123,8 @@ def _collection(resource: NeutronResource) -> type[NeutronCollection]:
     """The controller of one kind, at its own path."""
     facts = {'path': f'/{resource.kind}', 'kind': resource.kind, 'resource': resource}
     name = f'NeutronCollection[{resource.kind}]'
-    return types.new_class(name, (NeutronCollection,), exec_body=lambda body: body.update(facts))
+    bases = (NeutronTags, NeutronCollection) if resource.is_tagged else (NeutronCollection,)
+    return types.new_class(name, bases, exec_body=lambda body: body.update(facts))
 
 
 COLLECTIONS = tuple(map(_collection, RESOURCES))

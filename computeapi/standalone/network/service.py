@@ -96,6 +96,10 @@ EXTENSIONS = {
     'standard-attr-timestamp': ('Resource timestamps', 'When something was made and changed.'),
     'stateful-security-group': ('Stateful security group', 'Security groups that do not track connections.'),
     'subnet_allocation': ('Subnet Allocation', 'Subnets from pools of addresses.'),
+    'subnet-external-network': (
+        'Subnet belongs to an external network',
+        'Whether the network of a subnet is one.',
+    ),
     'port-resource-request': ('Port Resource Request', 'What a port asks of the host that it is on.'),
     'qos': ('Quality of Service', 'Policies of the quality of service, and their rules.'),
     'qos-bw-limit-direction': ('Direction for QoS bandwidth limit rule', 'Limits of bandwidth in each direction.'),

@@ -46,6 +46,12 @@ def private(networks):
     return networks.networks(ALICE)[0].id
 
 
+def test_a_port_of_another_project_is_released(networks, make):
+    port = networks.create_port(ADMIN, make(ALICE, '192.0.2.0/24'), server_id='s', project_id='bananas', host='h')
+    networks.unbind_port(ALICE, port.id)
+    assert networks.port(BOB, port.id).device_id == ''
+
+
 def test_auto_needs_an_external_network(bare):
     with pytest.raises(errors.Invalid, match='external network'):
         bare.auto_network(ALICE)

@@ -68,6 +68,13 @@ def net(create):
 
 
 @pytest.fixture
+def scope(ask):
+    """An address scope of alice's."""
+    asked = {'address_scope': {'name': 'routed', 'ip_version': 4}}
+    return ask('POST /address-scopes', asked, expect=201).json['address_scope']
+
+
+@pytest.fixture
 def body(create, public):
     """body('ports') -> the JSON body that creates a port."""
     network = create('networks', name='home')

@@ -42,6 +42,7 @@ def test_a_version_lists_its_resources(ask, path):
 def test_extensions_are_listed(ask):
     aliases = [extension['alias'] for extension in ask('GET /extensions').json['extensions']]
     assert {'router', 'external-net', 'security-group', 'quotas', 'binding', 'standard-attr-tag'} <= set(aliases)
+    assert 'subnet-external-network' in aliases
     assert ask('GET /extensions/router').json['extension']['alias'] == 'router'
     ask('GET /extensions/trunk', expect=404)
 
@@ -200,7 +201,7 @@ def test_a_body_must_hold_the_resource(ask, raw, request_line):
         ('networks', 'name', 'x' * 256),
         ('networks', 'admin_state_up', 'perhaps'),
         ('networks', 'mtu', 'much'),
-        ('networks', 'mtu', 67),
+        ('networks', 'mtu', -1),
         ('networks', 'tags', 'blue'),
         ('networks', 'tags', ['a,b']),
         ('subnets', 'network_id', 'x'),
@@ -409,6 +410,18 @@ def test_a_network_in_use_stays(ask, create, net):
     ask(f'DELETE /ports/{port["id"]}', expect=204)
     ask(f'DELETE /networks/{net[0]["id"]}', expect=204)
     ask(f'GET /subnets/{net[1]["id"]}', expect=404)
+
+
+@pytest.mark.parametrize(('least', 'cidr'), [(68, '192.0.2.0/24'), (1280, '2001:db8::/64')])
+def test_the_subnets_of_a_network_need_an_mtu(ask, create, least, cidr):
+    small = create('networks', mtu=least - 1)['id']
+    message = fault(ask('POST /subnets', {'subnet': {'network_id': small, 'cidr': cidr}}, expect=409))[1]
+    assert str(least) in message
+    ask(f'PUT /networks/{small}', {'network': {'mtu': least}}, expect=200)
+    create('subnets', network_id=small, cidr=cidr)
+    ask(f'PUT /networks/{small}', {'network': {'mtu': least - 1}}, expect=409)
+    assert ask(f'PUT /networks/{small}', {'network': {'mtu': 0}}, expect=200).json['network']['mtu'] == 1500
+    assert create('networks', mtu=0)['mtu'] == 1500
 
 
 def test_sharing_ends_when_nobody_else_is_on_it(ask, create):

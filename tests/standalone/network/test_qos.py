@@ -88,8 +88,15 @@ def test_administrators_make_policies_for_others(ask, create):
     for request in (f'GET /qos/policies/{hidden["id"]}', f'GET {rules}'):
         ask(request, by='alice', expect=404)
     create('policy', name='x', by='alice', expect=403)
-    for request in (f'PUT /qos/policies/{mine["id"]}', f'POST /qos/policies/{mine["id"]}/dscp_marking_rules'):
-        ask(request, {}, by='alice', expect=403)
+    create('policy', name='x' * 256, by='alice', expect=400)
+    ask(f'POST {rules}', {'dscp_marking_rule': {'dscp_mark': 8}}, by='alice', expect=403)
+    rule = ask(f'POST {rules}', {'dscp_marking_rule': {'dscp_mark': 8}})['dscp_marking_rule']
+    bodies = {'policy': {'name': 'his'}, 'dscp_marking_rule': {'dscp_mark': 10}}
+    for path, name in ((f'/qos/policies/{hidden["id"]}', 'policy'), (f'{rules}/{rule["id"]}', 'dscp_marking_rule')):
+        ask(f'PUT {path}', {name: bodies[name]}, by='alice', expect=404)
+        ask(f'DELETE {path}', by='alice', expect=404)
+    ask(f'PUT /qos/policies/{mine["id"]}', {'policy': {'name': 'x' * 256}}, by='alice', expect=400)
+    ask(f'PUT /qos/policies/{mine["id"]}', {'policy': {'name': 'his'}}, by='alice', expect=403)
     ask(f'DELETE /qos/policies/{mine["id"]}', by='alice', expect=403)
     create('network', by='alice', qos_policy_id=shown['id'])
     create('network', by='alice', qos_policy_id=hidden['id'], expect=404)
@@ -135,6 +142,7 @@ def test_what_is_no_rule(ask, create, kind, facts):
 def test_types_of_rules_and_extensions(ask):
     assert {each['type'] for each in ask('GET /qos/rule-types')['rule_types']} == set(RULES)
     assert ask('GET /qos/rule-types/dscp_marking')['rule_type']['type'] == 'dscp_marking'
+    ask('GET /qos/rule-types/dscp_marking', by='alice', expect=403)
     ask('GET /qos/rule-types/any', expect=404)
     aliases = {each['alias'] for each in ask('GET /extensions')['extensions']}
     assert {'qos', 'qos-default', 'qos-port-network-policy', 'port-resource-request'} <= aliases

@@ -166,7 +166,9 @@ class LocalNetworks(LocalFormerNetworks):
         with self.changing(context) as work:
             for port in PORTS.find(work, id=port_id):
                 free = {'device_id': '', 'device_owner': '', 'binding:host_id': ''}
-                ports.update(work, port_id, free | {'binding:profile': profile_of(port['binding:profile'])})
+                profile = profile_of(port['binding:profile'])
+                # It can be a port of another project on a network of the caller's.
+                ports.update(work.elevated(), port_id, {**free, 'binding:profile': profile})
 
     @repeated
     def delete_port(self, context: Context, port_id: str) -> None:

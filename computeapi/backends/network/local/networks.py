@@ -4,6 +4,7 @@ from typing import Any
 
 from computeapi import errors
 from computeapi.backends.network.local import addresses, floating_ips, qos, rbac_policies
+from computeapi.backends.network.local.subnets import check_mtu
 from computeapi.db import network_projects, networks, ports, routers
 from computeapi.db.network_collection import Document, Work
 from computeapi.db.networks import EXTERNAL, NETWORKS, SUBNETS
@@ -11,6 +12,8 @@ from computeapi.db.rbac_policies import RBAC_POLICIES, forget
 
 SEGMENT = ('provider:network_type', 'provider:physical_network', 'provider:segmentation_id')
 """The provider attributes, which only an administrator sets."""
+
+USUAL_MTU = 1500
 
 TAGGED, PHYSICAL = ('vlan', 'vxlan', 'gre', 'geneve'), ('flat', 'vlan')
 """The network types that have a segmentation ID, and those that are on a physical network."""
@@ -22,7 +25,7 @@ def create(work: Work, facts: Document) -> str:
     hold_cloud(work, '', facts)
     _check_default(work, facts, facts)
     _check_segment(work, facts)
-    network = {**qos.default_policy(work, project_id), **facts, 'project_id': project_id}
+    network = {**qos.default_policy(work, project_id), **facts, **_usual_mtu(facts), 'project_id': project_id}
     qos.check_policy(work, network)
     network_id = NETWORKS.insert(work, network)
     if facts.get('router:external'):
@@ -42,12 +45,8 @@ def update(work: Work, network_id: str, facts: Document) -> None:
     _check_default(work, network | facts, facts)
     if any(network[name] != facts.get(name, network[name]) for name in SEGMENT):
         _check_segment(work, network | facts)
-    if _turned_off(network, facts, 'shared') and ports.network_has_foreign_ports(
-        work, network_id, network['project_id']
-    ):
-        raise errors.Conflict(
-            f'Unable to reconfigure sharing settings for network {network_id}: other projects use it.'
-        )
+    if _turned_off(network, facts, 'shared'):
+        rbac_policies.unshare(work, 'network', network_id)
     if _turned_off(network, facts, 'router:external') and ports.network_has_ports(work, network_id):
         raise errors.Conflict(f'External network {network_id} cannot be updated to be made non-external: it is in use.')
     qos.check_policy(work, facts, network)
@@ -55,7 +54,10 @@ def update(work: Work, network_id: str, facts: Document) -> None:
         RBAC_POLICIES.delete(work, object_id=network_id, action=EXTERNAL)
     elif facts.get('router:external') and not network['router:external']:
         rbac_policies.open_to_all(work, network_id, network['project_id'])
-    NETWORKS.update(work, network_id, facts)
+    changed = facts | _usual_mtu(facts)
+    if 'mtu' in changed:
+        check_mtu(network_id, changed['mtu'], networks.subnets_of(work, [network_id]))
+    NETWORKS.update(work, network_id, changed)
 
 
 def delete(work: Work, network_id: str) -> None:
@@ -66,6 +68,11 @@ def delete(work: Work, network_id: str) -> None:
     forget(work, network_id)
     SUBNETS.delete(work, network_id=network_id)
     NETWORKS.delete(work, id=network_id)
+
+
+def _usual_mtu(facts: Document) -> Document:
+    """0 stands for the usual MTU."""
+    return {'mtu': USUAL_MTU} if facts.get('mtu') == 0 else {}
 
 
 def _turned_off(network: Document, facts: dict[str, Any], name: str) -> bool:

@@ -65,8 +65,7 @@ def hold_network(work: Work, port_id: str, facts: Document | None = None) -> Non
 def update(work: Work, port_id: str, facts: Document) -> None:
     if 'fixed_ips' in facts or 'mac_address' in facts:
         hold_network(work, port_id)
-    PORTS.lock(work, port_id)
-    port = PORTS.get(work, port_id)
+    port = PORTS.owned(work, port_id)
     _check_device_owner(work, facts)
     _check_service(port, facts)
     _check_rights(work, port['network_id'], port, facts)

@@ -1,12 +1,15 @@
 """Rules for QoS policies and their rules."""
 
 from computeapi import errors
-from computeapi.db import network_projects, qos, rbac_policies
+from computeapi.backends.network.local import rbac_policies
+from computeapi.db import network_projects, qos
 from computeapi.db.network_collection import Document, Work
 from computeapi.db.qos import POLICIES, POLICY_RULES
+from computeapi.db.rbac_policies import forget
 
 
 def create(work: Work, facts: Document) -> str:
+    _check_rights(work)
     project_id = network_projects.owner(work, facts)
     network_projects.lock_project(work, project_id)
     _check_default(work, project_id, facts)
@@ -20,16 +23,18 @@ def hold_project(work: Work, policy_id: str, facts: Document | None = None) -> N
 
 def update(work: Work, policy_id: str, facts: Document) -> None:
     hold_project(work, policy_id)
-    policy = POLICIES.owned(work, policy_id)
+    policy = _owned(work, policy_id)
     _check_default(work, policy['project_id'], facts, policy_id)
+    if policy['shared'] and facts.get('shared') is False:
+        rbac_policies.unshare(work, 'qos_policy', policy_id)
     POLICIES.update(work, policy_id, facts)
 
 
 def delete(work: Work, policy_id: str) -> None:
-    POLICIES.owned(work, policy_id)
+    _owned(work, policy_id)
     if qos.policy_is_used(work, policy_id):
         raise errors.QosPolicyInUse(id=policy_id)
-    rbac_policies.forget(work, policy_id)
+    forget(work, policy_id)
     POLICIES.delete(work, id=policy_id)
 
 
@@ -60,20 +65,38 @@ def default_policy(work: Work, project_id: str) -> Document:
 
 def create_rule(work: Work, facts: Document) -> str:
     """A policy has at most one rule of each type for each direction."""
+    _check_rights(work)
     policy = POLICIES.owned(work, facts['qos_policy_id'])
     _check_only(policy, facts)
+    POLICIES.update(work, policy['id'], {})
     return POLICY_RULES.insert(work, {**facts, 'project_id': policy['project_id']})
 
 
 def update_rule(work: Work, rule_id: str, facts: Document) -> None:
     rule = POLICY_RULES.get(work, rule_id)
-    _check_only(POLICIES.owned(work, rule['qos_policy_id']), {**rule, **facts})
+    _check_only(_owned(work, rule['qos_policy_id']), {**rule, **facts})
+    POLICIES.update(work, rule['qos_policy_id'], {})
     POLICY_RULES.update(work, rule_id, facts)
 
 
 def delete_rule(work: Work, rule_id: str) -> None:
-    POLICIES.owned(work, POLICY_RULES.get(work, rule_id)['qos_policy_id'])
+    policy_id = POLICY_RULES.get(work, rule_id)['qos_policy_id']
+    _owned(work, policy_id)
+    POLICIES.update(work, policy_id, {})
     POLICY_RULES.delete(work, id=rule_id)
+
+
+def _owned(work: Work, policy_id: str) -> Document:
+    """The policy, locked; Forbidden unless the caller is an administrator."""
+    policy = POLICIES.owned(work, policy_id)
+    _check_rights(work)
+    return policy
+
+
+def _check_rights(work: Work) -> None:
+    """Only administrators manage policies."""
+    if not work.context.is_admin:
+        raise errors.Forbidden('rule:admin_only is disallowed by policy')
 
 
 def _check_only(policy: Document, rule: Document) -> None:

@@ -1,10 +1,12 @@
 """RBAC policies: sharing networks, QoS policies, subnet pools and address scopes with one project or all."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from computeapi import errors
-from computeapi.db import network_projects, ports, routers
-from computeapi.db.network_collection import EVERYBODY, Collection, Document, Work
+from computeapi.context import Context
+from computeapi.db import network_projects, rbac_policies, routers
+from computeapi.db.network_collection import EVERYBODY, SHARED, Collection, Document, Work
 from computeapi.db.networks import EXTERNAL, NETWORKS
 from computeapi.db.qos import POLICIES
 from computeapi.db.rbac_policies import RBAC_POLICIES
@@ -21,29 +23,60 @@ OBJECTS: Mapping[str, Collection] = {
 def create(work: Work, facts: Document) -> str:
     project_id = network_projects.owner(work, facts)
     network_projects.reserve(work, project_id, 'rbac_policy')
-    thing = OBJECTS[facts['object_type']].owned(work, facts['object_id'])
+    objects = OBJECTS[facts['object_type']]
+    objects.lock(work, facts['object_id'])
+    thing = objects.get(work, facts['object_id'])
+    _check_owned(work, thing)
     _check_target(work, facts)
     if facts['action'] == EXTERNAL:
         _open(work, facts['object_type'], thing)
+    elif facts['object_type'] == 'subnetpool':
+        _check_scope(work, thing, facts['target_tenant'])
     known = {name: facts[name] for name in ('object_id', 'action')}
     if RBAC_POLICIES.find(work.elevated(), **known, target_project=facts['target_tenant']):
         raise errors.Conflict('An RBAC policy already exists with those values.')
+    _revise(work, facts)
     return RBAC_POLICIES.insert(work, {**facts, 'project_id': project_id})
 
 
 def update(work: Work, policy_id: str, facts: Document) -> None:
-    policy = RBAC_POLICIES.owned(work, policy_id)
+    policy, is_for_all = _held(work, policy_id)
     _check_target(work, facts)
-    _check_unused(work, policy)
+    if not is_for_all and facts.get('target_tenant') not in (None, EVERYBODY, policy['target_tenant']):
+        _check_unused(work, policy)
+    _revise(work, policy)
     RBAC_POLICIES.update(work, policy_id, facts)
 
 
 def delete(work: Work, policy_id: str) -> None:
-    policy = RBAC_POLICIES.owned(work, policy_id)
-    _check_unused(work, policy)
+    policy, is_for_all = _held(work, policy_id)
+    if not is_for_all:
+        _check_unused(work, policy)
+    _revise(work, policy)
     RBAC_POLICIES.delete(work, id=policy_id)
-    if policy['action'] == EXTERNAL and not _targets(work, policy['object_id']):
+    if policy['action'] == EXTERNAL and not _targets(work, policy['object_id'], EXTERNAL):
         NETWORKS.update(work, policy['object_id'], {'router:external': False})
+
+
+def unshare(work: Work, object_type: str, object_id: str) -> None:
+    """No longer share with everybody what is locked; raises Conflict while other projects use it."""
+    known = {'object_id': object_id, 'action': SHARED}
+    _check_unused(work, {**known, 'object_type': object_type, 'target_tenant': EVERYBODY})
+    RBAC_POLICIES.delete(work, **known, target_project=EVERYBODY)
+
+
+def _held(work: Work, policy_id: str) -> tuple[Document, bool]:
+    """The policy, and whether its object is shared with everybody without it; locks the object and then the policy."""
+    policy = RBAC_POLICIES.get(work, policy_id)
+    (is_for_all,) = OBJECTS[policy['object_type']].lock(work.elevated(), policy['object_id'], 'shared')
+    return RBAC_POLICIES.owned(work, policy_id), is_for_all and policy['action'] == SHARED
+
+
+def _check_owned(work: Work, document: Document) -> None:
+    if not work.context.is_admin and document['project_id'] != work.context.project_id:
+        raise errors.Invalid(
+            'Invalid input for operation: Only admins can manipulate policies on objects they do not own.'
+        )
 
 
 def _check_target(work: Work, facts: Document) -> None:
@@ -51,30 +84,39 @@ def _check_target(work: Work, facts: Document) -> None:
         raise errors.Forbidden('rule:restrict_wildcard is disallowed by policy')
 
 
+def _check_scope(work: Work, pool: Document, target: str) -> None:
+    """Raises Invalid if those with whom a subnet pool would be shared cannot see its address scope."""
+    scope_id, theirs = pool['address_scope_id'], replace(work, context=Context(project_id=target))
+    if scope_id is not None and not ADDRESS_SCOPES.find(theirs, id=scope_id):
+        raise errors.Invalid(
+            f'Failed to create RBAC policy on object {pool["id"]} because project {target} has no access to its '
+            f'address scope {scope_id}.'
+        )
+
+
 def _check_unused(work: Work, policy: Document) -> None:
-    """Raises Conflict while the network has ports, or gateways, of other projects that may depend on the policy."""
-    if policy['object_type'] != 'network':
-        return
-    network = NETWORKS.get(work, policy['object_id'])
+    """Raises Conflict while something that a project has depends on the policy."""
+    kind, object_id, target = policy['object_type'], policy['object_id'], policy['target_tenant']
+    thing = OBJECTS[kind].get(work.elevated(), object_id)
     if policy['action'] == EXTERNAL:
-        used = network['is_default'] and policy['target_tenant'] == EVERYBODY or _is_needed(work, policy)
+        users = routers.projects_through(work, object_id)
+        is_needed = thing['is_default'] and target == EVERYBODY
     else:
-        used = ports.network_has_foreign_ports(work, network['id'], network['project_id'])
-    if used:
-        raise errors.Conflict(f'RBAC policy on object {network["id"]} cannot be removed: other projects use it.')
+        users, is_needed = rbac_policies.users(work, kind, object_id) - {''}, False
+        if kind == 'network' or target == thing['project_id']:
+            users.discard(thing['project_id'])
+    others = _targets(work, object_id, policy['action']) - {target}
+    if EVERYBODY not in others:
+        is_needed = is_needed or bool(users - others if target == EVERYBODY else users & {target})
+    if is_needed:
+        raise errors.Conflict(
+            f'RBAC policy on object {object_id} cannot be removed because other objects depend on it.'
+        )
 
 
-def _is_needed(work: Work, policy: Document) -> bool:
-    """Whether routers have gateways on the external network that no other policy opens to their projects."""
-    target, network_id = policy['target_tenant'], policy['object_id']
-    left = _targets(work, network_id) - {target}
-    through = routers.projects_through(work, network_id)
-    return EVERYBODY not in left and bool(through - left if target == EVERYBODY else through & {target})
-
-
-def _targets(work: Work, network_id: str) -> set[str]:
-    """The projects to which policies open the network as an external one."""
-    found = RBAC_POLICIES.find(work.elevated(), object_id=network_id, action=EXTERNAL)
+def _targets(work: Work, object_id: str, action: str) -> set[str]:
+    """The projects to which policies with this action give the object."""
+    found = RBAC_POLICIES.find(work.elevated(), object_id=object_id, action=action)
     return {policy['target_tenant'] for policy in found}
 
 
@@ -84,7 +126,7 @@ def _open(work: Work, kind: str, thing: Document) -> None:
         raise errors.Invalid(f'Invalid input for action. Reason: {EXTERNAL!r} is for networks only.')
     if not thing['router:external']:
         NETWORKS.update(work, thing['id'], {'router:external': True})
-    elif not _targets(work, thing['id']):
+    elif not _targets(work, thing['id'], EXTERNAL):
         open_to_all(work, thing['id'], thing['project_id'])
 
 
@@ -92,3 +134,9 @@ def open_to_all(work: Work, network_id: str, project_id: str) -> None:
     """Adds the policy that opens an external network to everybody; it does not count against the quota."""
     known = {'object_type': 'network', 'object_id': network_id, 'action': EXTERNAL}
     RBAC_POLICIES.insert(work, {**known, 'target_tenant': EVERYBODY, 'project_id': project_id})
+
+
+def _revise(work: Work, policy: Document) -> None:
+    """What is shared of a network counts as a part of it."""
+    if policy['object_type'] == 'network':
+        NETWORKS.update(work, policy['object_id'], {})

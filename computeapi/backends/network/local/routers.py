@@ -76,6 +76,7 @@ def add_interface(work: Work, router_id: str, facts: Document) -> Document:
         port_id = _take_port(work, router, facts['port_id'])
     else:
         port_id = _add_port(work, router, SUBNETS.get(work, facts['subnet_id']))
+    ROUTERS.update(work, router_id, {})
     return _interface(router, PORTS.get(work.elevated(), port_id))
 
 
@@ -87,6 +88,7 @@ def remove_interface(work: Work, router_id: str, facts: Document) -> Document:
     port = _find_interface(work, router_id, facts)
     ports.check_unneeded(work, port)
     ports.remove(work, [port['id']])
+    ROUTERS.update(work, router_id, {})
     return _interface(router, port)
 
 

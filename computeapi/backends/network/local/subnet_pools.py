@@ -67,6 +67,7 @@ def update(work: Work, pool_id: str, facts: Document) -> None:
     prefixes = [ipaddress.ip_network(text) for text in pool['prefixes']]
     if 'prefixes' in facts and not _within(prefixes, _parsed(facts['prefixes'])):
         raise errors.Invalid('Illegal subnetpool update : Existing prefixes must be a subset of the new prefixes.')
+    _check_scope_owner(work, pool)
     changed = _checked(work, pool | facts)
     _clear_default(work, facts, changed)
     SUBNET_POOLS.update(work, pool_id, {name: changed[name] for name in facts})
@@ -144,8 +145,6 @@ def _checked(work: Work, pool: Document) -> Document:
     """The pool with its defaults filled in; raises Invalid if its attributes contradict each other."""
     prefixes = _collapsed(_parsed(pool['prefixes']))
     version, most = prefixes[0].version, prefixes[0].max_prefixlen
-    if not work.context.is_admin and (pool.get('shared') or pool.get('is_default')):
-        raise errors.Forbidden('Only an administrator can share a subnet pool or make it the default.')
     lengths = {'min_prefixlen': SHORTEST[version], 'max_prefixlen': most}
     lengths = {name: default if (given := pool.get(name)) is None else given for name, default in lengths.items()}
     usual = pool.get('default_prefixlen')
@@ -161,6 +160,18 @@ def _clear_default(work: Work, facts: Document, pool: Document) -> None:
     """Only one pool of each version is the default: the one most recently set."""
     if facts.get('is_default'):
         subnet_pools.clear_default_pool(work, pool['ip_version'])
+
+
+def _check_scope_owner(work: Work, pool: Document) -> None:
+    """Raises Invalid if the pool is in an address scope of another project, which its owner may not change."""
+    scope_id, context = pool['address_scope_id'], work.context
+    if scope_id and not context.is_admin:
+        scope = ADDRESS_SCOPES.get(work.elevated(), scope_id)
+        if scope['project_id'] != context.project_id:
+            raise errors.Invalid(
+                f'Illegal subnetpool update : subnetpool {pool["id"]} cannot be updated: it is associated with address '
+                f'scope {scope_id} of another project.'
+            )
 
 
 def _check_scope(work: Work, pool: Document, version: int, prefixes: list[IPNetwork]) -> None:

@@ -12,15 +12,18 @@ from computeapi.db.networks import NETWORKS, SUBNETS
 from computeapi.db.ports import ROUTER_INTERFACE
 
 MODES = ('ipv6_ra_mode', 'ipv6_address_mode')
+SMALLEST_MTU = {4: 68, 6: 1280}
+"""By IP version, the MTU that networks with such subnets have at least."""
 
 
 def create(work: Work, facts: Document) -> str:
     project_id = network_projects.owner(work, facts)
     network_projects.reserve(work, project_id, 'subnet')
-    NETWORKS.owned(work, facts['network_id'])
+    mtu = NETWORKS.owned(work, facts['network_id'])['mtu']
     facts = subnet_pools.taken(work, {**facts, 'project_id': project_id})
     network = addresses.parse_cidr(facts['cidr'])
     _check_version(network, facts)
+    check_mtu(facts['network_id'], mtu, [{'ip_version': network.version}])
     _check_overlap(work, facts['network_id'], network)
     _check_served(network, facts)
     gateway = _gateway(network, facts)
@@ -35,6 +38,7 @@ def create(work: Work, facts: Document) -> str:
             else addresses.check_pools(network, pools, gateway)
         ),
     }
+    NETWORKS.update(work, facts['network_id'], {})
     return SUBNETS.insert(work, {**facts, **ours, **_resolvers_and_routes(network, facts)})
 
 
@@ -52,6 +56,7 @@ def update(work: Work, subnet_id: str, facts: Document) -> None:
     changed = {**facts, **_resolvers_and_routes(network, facts)}
     if {'gateway_ip', 'allocation_pools'} & facts.keys():
         changed |= _rearranged(work, subnet, facts)
+    NETWORKS.update(work, subnet['network_id'], {})
     SUBNETS.update(work, subnet_id, changed)
 
 
@@ -63,6 +68,7 @@ def delete(work: Work, subnet_id: str) -> None:
     if ports.subnet_is_used(work, subnet_id, ROUTER_INTERFACE if addresses.is_stateless(subnet) else None):
         raise errors.SubnetInUse(id=subnet_id)
     ports.remove_addresses_on(work, subnet_id)
+    NETWORKS.update(work, subnet['network_id'], {})
     SUBNETS.delete(work, id=subnet_id)
 
 
@@ -76,6 +82,13 @@ def _check_version(network: addresses.IPNetwork, facts: Document) -> None:
         raise addresses.invalid('ipv6_address_mode', facts['ipv6_address_mode'], 'is not the same as ipv6_ra_mode')
     if addresses.is_stateless({'ipv6_address_mode': None, **facts}) and network.prefixlen != 64:
         raise addresses.invalid('cidr', network, 'must have a prefix of /64 for stateless addresses')
+
+
+def check_mtu(network_id: str, mtu: int, subnets: Iterable[Document]) -> None:
+    """Raises Conflict if the MTU of the network is too small for one of the subnets."""
+    least = max((SMALLEST_MTU[subnet['ip_version']] for subnet in subnets), default=0)
+    if mtu < least:
+        raise errors.Conflict(f'MTU of {network_id} is not valid, subnet requires a minimum of {least}')
 
 
 def _check_overlap(work: Work, network_id: str, network: addresses.IPNetwork) -> None:
