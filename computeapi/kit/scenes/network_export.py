@@ -1,7 +1,6 @@
 """Exports networks to a document."""
 
 from computeapi.db.network_collection import EVERYBODY
-from computeapi.db.networks import EXTERNAL
 from computeapi.db.ports import ROUTER_GATEWAY, ROUTER_INTERFACE
 from computeapi.kit.scenes.export import Beside, Export, told_of
 from computeapi.kit.scenes.scene import Values
@@ -61,8 +60,8 @@ def export(export: Export) -> Ports:
     for row, entry in export.section('floating_ips', beside=beside):
         if row['port_id'] is not None and row['port_id'] not in wanted:
             entry['port'] = row['port_id']
-    # An external network is for everybody unless other policies say for whom.
-    export.leaves_out('sharing of networks (RBAC)', 'rbac_policies', {'action': EXTERNAL, 'target_project': EVERYBODY})
+    # Networks say themselves that they are for everybody.
+    export.leaves_out('sharing of networks (RBAC)', 'rbac_policies', {'target_project': EVERYBODY})
     for what, table in {
         'subnet pools': 'subnet_pools',
         'policies of quality of service': 'qos_policies',

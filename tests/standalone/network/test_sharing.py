@@ -52,8 +52,7 @@ def test_pools_and_scopes_are_shared_with_everybody(ask, create, scope):
         share(ask, kind, thing, '*', by='admin', expect=201)
         ask(f'GET /{path}/{thing["id"]}', by='bob', expect=200)
         ask(f'DELETE /{path}/{thing["id"]}', expect=204)
-    left = ask('GET /rbac-policies', by='admin').json['rbac_policies']
-    assert {policy['action'] for policy in left} == {'access_as_external'}
+        assert ask(f'GET /rbac-policies?object_id={thing["id"]}', by='admin').json == {'rbac_policies': []}
 
 
 def test_a_policy_is_what_it_says_and_no_more(ask, create, shared):
@@ -135,6 +134,41 @@ def test_a_policy_is_not_needed_by_what_is_shared_with_everybody(ask, create, sh
     ask(f'DELETE {path}', by='admin', expect=204)
 
 
+SHARED = {
+    'network': ('network', 'networks', {}),
+    'subnetpool': ('subnetpool', 'subnetpools', {'prefixes': ['10.0.0.0/16']}),
+    'address_scope': ('address_scope', 'address-scopes', {'ip_version': 4}),
+    'qos_policy': ('policy', 'qos/policies', {}),
+}
+"""By type of object: its name, its path, and what one has."""
+
+
+@pytest.mark.parametrize('kind', SHARED)
+def test_what_is_shared_with_everybody_has_a_policy(ask, kind):
+    name, path, facts = SHARED[kind]
+    body = {name: {'name': 'x', 'shared': True, **facts}}
+    thing = ask(f'POST /{path}', body, by='admin', expect=201).json[name]['id']
+    [policy] = ask(f'GET /rbac-policies?object_id={thing}', by='admin').json['rbac_policies']
+    said = {'object_type': kind, 'action': 'access_as_shared', 'target_tenant': '*', 'project_id': 'admin'}
+    assert said.items() <= policy.items()
+    ask(f'GET /{path}/{thing}', expect=200)
+    ask(f'DELETE /rbac-policies/{policy["id"]}', by='admin', expect=204)
+    ask(f'GET /{path}/{thing}', expect=404)
+    assert ask(f'GET /{path}/{thing}', by='admin').json[name]['shared'] is False
+
+
+def test_a_policy_for_everybody_becomes_one_for_some(ask, create, names):
+    network = create('networks', by='admin', name='ours', shared=True)
+    port = create('ports', by='bob', network_id=network['id'])
+    [policy] = ask(f'GET /rbac-policies?object_id={network["id"]}', by='admin').json['rbac_policies']
+    path = f'PUT /rbac-policies/{policy["id"]}'
+    ask(path, {'rbac_policy': {'target_tenant': 'bananas'}}, by='admin', expect=409)
+    ask(f'DELETE /ports/{port["id"]}', by='bob', expect=204)
+    for target, seen in (('bananas', False), ('*', True)):
+        ask(path, {'rbac_policy': {'target_tenant': target}}, by='admin', expect=200)
+        assert ('ours' in names('networks'), 'ours' in names('networks', by='bob')) == (seen, True)
+
+
 @pytest.mark.parametrize('target', ['*', 'bananas'])
 def test_what_is_no_longer_shared_with_everybody_stays_so_with_some(ask, policy, shared, target):
     path = f'/qos/policies/{policy["id"]}'
@@ -213,6 +247,9 @@ def test_an_external_network_is_for_everybody_or_for_some(ask, create, names, ou
     router = create('routers', by='bob', external_gateway_info={'network_id': outside})
     for change in ({'target_tenant': 'apples'}, None):
         ask(*((f'PUT {path}', {'rbac_policy': change}) if change else (f'DELETE {path}',)), by='admin', expect=409)
+    moved = {'rbac_policy': {'target_tenant': 'bananas'}}
+    assert ask(f'PUT {path}', moved, by='admin', expect=200).json['rbac_policy']['target_tenant'] == 'bananas'
+    ask(f'PUT {path}', {'rbac_policy': {'target_tenant': '*'}}, by='admin', expect=200)
     own = opened('bananas')
     ask(f'PUT {path}', {'rbac_policy': {'target_tenant': 'cherries'}}, by='admin', expect=200)
     assert ('outside' in names('networks'), 'outside' in names('networks', by='bob')) == (False, True)

@@ -28,8 +28,10 @@ def create(work: Work, facts: Document) -> str:
     network = {**qos.default_policy(work, project_id), **facts, **_usual_mtu(facts), 'project_id': project_id}
     qos.check_policy(work, network)
     network_id = NETWORKS.insert(work, network)
+    made = {'id': network_id, 'project_id': project_id}
+    rbac_policies.follow(work, 'network', made, facts)
     if facts.get('router:external'):
-        rbac_policies.open_to_all(work, network_id, project_id)
+        rbac_policies.give_to_all(work, 'network', made, EXTERNAL)
     return network_id
 
 
@@ -45,15 +47,14 @@ def update(work: Work, network_id: str, facts: Document) -> None:
     _check_default(work, network | facts, facts)
     if any(network[name] != facts.get(name, network[name]) for name in SEGMENT):
         _check_segment(work, network | facts)
-    if _turned_off(network, facts, 'shared'):
-        rbac_policies.unshare(work, 'network', network_id)
+    rbac_policies.follow(work, 'network', network, facts)
     if _turned_off(network, facts, 'router:external') and ports.network_has_ports(work, network_id):
         raise errors.Conflict(f'External network {network_id} cannot be updated to be made non-external: it is in use.')
     qos.check_policy(work, facts, network)
     if _turned_off(network, facts, 'router:external'):
         RBAC_POLICIES.delete(work, object_id=network_id, action=EXTERNAL)
     elif facts.get('router:external') and not network['router:external']:
-        rbac_policies.open_to_all(work, network_id, network['project_id'])
+        rbac_policies.give_to_all(work, 'network', network, EXTERNAL)
     changed = facts | _usual_mtu(facts)
     if 'mtu' in changed:
         check_mtu(network_id, changed['mtu'], networks.subnets_of(work, [network_id]))

@@ -13,7 +13,9 @@ def create(work: Work, facts: Document) -> str:
     project_id = network_projects.owner(work, facts)
     network_projects.lock_project(work, project_id)
     _check_default(work, project_id, facts)
-    return POLICIES.insert(work, {**facts, 'project_id': project_id})
+    made = {'id': POLICIES.insert(work, {**facts, 'project_id': project_id}), 'project_id': project_id}
+    rbac_policies.follow(work, 'qos_policy', made, facts)
+    return made['id']
 
 
 def hold_project(work: Work, policy_id: str, facts: Document | None = None) -> None:
@@ -25,8 +27,7 @@ def update(work: Work, policy_id: str, facts: Document) -> None:
     hold_project(work, policy_id)
     policy = _owned(work, policy_id)
     _check_default(work, policy['project_id'], facts, policy_id)
-    if policy['shared'] and facts.get('shared') is False:
-        rbac_policies.unshare(work, 'qos_policy', policy_id)
+    rbac_policies.follow(work, 'qos_policy', policy, facts)
     POLICIES.update(work, policy_id, facts)
 
 

@@ -1,6 +1,6 @@
 """RBAC policies: sharing networks, QoS policies, subnet pools and address scopes with one project or all."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from computeapi import errors
@@ -35,16 +35,19 @@ def create(work: Work, facts: Document) -> str:
     known = {name: facts[name] for name in ('object_id', 'action')}
     if RBAC_POLICIES.find(work.elevated(), **known, target_project=facts['target_tenant']):
         raise errors.Conflict('An RBAC policy already exists with those values.')
-    _revise(work, facts)
+    _revise(work, facts, shared=True)
     return RBAC_POLICIES.insert(work, {**facts, 'project_id': project_id})
 
 
 def update(work: Work, policy_id: str, facts: Document) -> None:
     policy, is_for_all = _held(work, policy_id)
     _check_target(work, facts)
-    if not is_for_all and facts.get('target_tenant') not in (None, EVERYBODY, policy['target_tenant']):
-        _check_unused(work, policy)
-    _revise(work, policy)
+    target = facts.get('target_tenant', policy['target_tenant'])
+    if not is_for_all and target not in (EVERYBODY, policy['target_tenant']):
+        # As in Neutron, whom an external network is to be opened to instead may use it already.
+        _check_unused(work, policy, {str(target)} if policy['action'] == EXTERNAL else ())
+    _revise(work, policy, shared=False)
+    _revise(work, policy | facts, shared=True)
     RBAC_POLICIES.update(work, policy_id, facts)
 
 
@@ -52,24 +55,38 @@ def delete(work: Work, policy_id: str) -> None:
     policy, is_for_all = _held(work, policy_id)
     if not is_for_all:
         _check_unused(work, policy)
-    _revise(work, policy)
+    _revise(work, policy, shared=False)
     RBAC_POLICIES.delete(work, id=policy_id)
     if policy['action'] == EXTERNAL and not _targets(work, policy['object_id'], EXTERNAL):
         NETWORKS.update(work, policy['object_id'], {'router:external': False})
 
 
-def unshare(work: Work, object_type: str, object_id: str) -> None:
-    """No longer share with everybody what is locked; raises Conflict while other projects use it."""
-    known = {'object_id': object_id, 'action': SHARED}
-    _check_unused(work, {**known, 'object_type': object_type, 'target_tenant': EVERYBODY})
-    RBAC_POLICIES.delete(work, **known, target_project=EVERYBODY)
+def follow(work: Work, object_type: str, thing: Document, facts: Document) -> None:
+    """Adds or deletes the policy that shares a locked thing with everybody, if `facts` set the attribute `shared`.
+    Raises Conflict while other projects need the policy."""
+    known = {'object_id': thing['id'], 'action': SHARED}
+    if facts.get('shared') and EVERYBODY not in _targets(work, **known):
+        give_to_all(work, object_type, thing, SHARED)
+    elif facts.get('shared') is False and thing.get('shared'):
+        _check_unused(work, {**known, 'object_type': object_type, 'target_tenant': EVERYBODY})
+        RBAC_POLICIES.delete(work, **known, target_project=EVERYBODY)
+
+
+def give_to_all(work: Work, object_type: str, thing: Document, action: str) -> None:
+    """Adds the policy for everybody; it does not count against the quota."""
+    known = {'object_type': object_type, 'object_id': thing['id'], 'action': action}
+    RBAC_POLICIES.insert(work, {**known, 'target_tenant': EVERYBODY, 'project_id': thing['project_id']})
 
 
 def _held(work: Work, policy_id: str) -> tuple[Document, bool]:
-    """The policy, and whether its object is shared with everybody without it; locks the object and then the policy."""
+    """The policy, and whether its object is shared with everybody without it. Locks the object and then the policy."""
     policy = RBAC_POLICIES.get(work, policy_id)
     (is_for_all,) = OBJECTS[policy['object_type']].lock(work.elevated(), policy['object_id'], 'shared')
-    return RBAC_POLICIES.owned(work, policy_id), is_for_all and policy['action'] == SHARED
+    return RBAC_POLICIES.owned(work, policy_id), is_for_all and not _is_for_all(policy) and policy['action'] == SHARED
+
+
+def _is_for_all(policy: Document) -> bool:
+    return bool(policy['target_tenant'] == EVERYBODY)
 
 
 def _check_owned(work: Work, document: Document) -> None:
@@ -94,8 +111,8 @@ def _check_scope(work: Work, pool: Document, target: str) -> None:
         )
 
 
-def _check_unused(work: Work, policy: Document) -> None:
-    """Raises Conflict while something that a project has depends on the policy."""
+def _check_unused(work: Work, policy: Document, allowed: Iterable[str] = ()) -> None:
+    """Raises Conflict while something that a project has, other than the allowed ones, depends on the policy."""
     kind, object_id, target = policy['object_type'], policy['object_id'], policy['target_tenant']
     thing = OBJECTS[kind].get(work.elevated(), object_id)
     if policy['action'] == EXTERNAL:
@@ -105,7 +122,7 @@ def _check_unused(work: Work, policy: Document) -> None:
         users, is_needed = rbac_policies.users(work, kind, object_id) - {''}, False
         if kind == 'network' or target == thing['project_id']:
             users.discard(thing['project_id'])
-    others = _targets(work, object_id, policy['action']) - {target}
+    others = _targets(work, object_id, policy['action']).union(allowed) - {target}
     if EVERYBODY not in others:
         is_needed = is_needed or bool(users - others if target == EVERYBODY else users & {target})
     if is_needed:
@@ -127,16 +144,11 @@ def _open(work: Work, kind: str, thing: Document) -> None:
     if not thing['router:external']:
         NETWORKS.update(work, thing['id'], {'router:external': True})
     elif not _targets(work, thing['id'], EXTERNAL):
-        open_to_all(work, thing['id'], thing['project_id'])
+        give_to_all(work, kind, thing, EXTERNAL)
 
 
-def open_to_all(work: Work, network_id: str, project_id: str) -> None:
-    """Adds the policy that opens an external network to everybody; it does not count against the quota."""
-    known = {'object_type': 'network', 'object_id': network_id, 'action': EXTERNAL}
-    RBAC_POLICIES.insert(work, {**known, 'target_tenant': EVERYBODY, 'project_id': project_id})
-
-
-def _revise(work: Work, policy: Document) -> None:
-    """What is shared of a network counts as a part of it."""
-    if policy['object_type'] == 'network':
-        NETWORKS.update(work, policy['object_id'], {})
+def _revise(work: Work, policy: Document, *, shared: bool) -> None:
+    """Sets the attribute `shared` with a policy for everybody; each policy counts as a part of its network."""
+    facts = {'shared': shared} if policy['action'] == SHARED and _is_for_all(policy) else {}
+    if facts or policy['object_type'] == 'network':
+        OBJECTS[policy['object_type']].update(work, policy['object_id'], facts)

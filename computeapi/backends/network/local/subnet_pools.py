@@ -6,10 +6,11 @@ from itertools import pairwise
 from typing import Any
 
 from computeapi import errors
-from computeapi.backends.network.local import addresses
+from computeapi.backends.network.local import addresses, rbac_policies
 from computeapi.backends.network.local.addresses import IPNetwork
-from computeapi.db import network_projects, rbac_policies, subnet_pools
+from computeapi.db import network_projects, subnet_pools
 from computeapi.db.network_collection import Document, Work
+from computeapi.db.rbac_policies import forget
 from computeapi.db.subnet_pools import ADDRESS_SCOPES, SUBNET_POOLS
 
 SHORTEST = {4: 8, 6: 64}
@@ -28,13 +29,16 @@ def create_scope(work: Work, facts: Document) -> str:
     network_projects.lock_project(work, project_id)
     if len(ADDRESS_SCOPES.find(work, project_id=project_id)) >= MAX_SCOPES:
         raise errors.OverQuota("Quota exceeded for resources: ['address_scope'].")
-    return ADDRESS_SCOPES.insert(work, {**facts, 'project_id': project_id})
+    made = {'id': ADDRESS_SCOPES.insert(work, {**facts, 'project_id': project_id}), 'project_id': project_id}
+    rbac_policies.follow(work, 'address_scope', made, facts)
+    return made['id']
 
 
 def update_scope(work: Work, scope_id: str, facts: Document) -> None:
     scope = ADDRESS_SCOPES.owned(work, scope_id)
     if scope['shared'] and facts.get('shared') is False:
         raise errors.Invalid(f'Unable to update address scope {scope_id}: Shared address scope can not be unshared')
+    rbac_policies.follow(work, 'address_scope', scope, facts)
     ADDRESS_SCOPES.update(work, scope_id, facts)
 
 
@@ -42,7 +46,7 @@ def delete_scope(work: Work, scope_id: str) -> None:
     ADDRESS_SCOPES.owned(work, scope_id)
     if SUBNET_POOLS.find(work.elevated(), address_scope_id=scope_id):
         raise errors.Conflict(f'Address scope {scope_id} is still in use.')
-    rbac_policies.forget(work, scope_id)
+    forget(work, scope_id)
     ADDRESS_SCOPES.delete(work, id=scope_id)
 
 
@@ -52,7 +56,9 @@ def create(work: Work, facts: Document) -> str:
     hold_cloud(work, '', facts)
     pool = _checked(work, {'id': '', **facts})
     _clear_default(work, facts, pool)
-    return SUBNET_POOLS.insert(work, {**pool, 'id': None, 'project_id': project_id})
+    made = {'id': SUBNET_POOLS.insert(work, {**pool, 'id': None, 'project_id': project_id}), 'project_id': project_id}
+    rbac_policies.follow(work, 'subnetpool', made, facts)
+    return made['id']
 
 
 def hold_cloud(work: Work, pool_id: str, facts: Document) -> None:
@@ -77,7 +83,7 @@ def delete(work: Work, pool_id: str) -> None:
     SUBNET_POOLS.owned(work, pool_id)
     if subnet_pools.subnets_from(work, pool_id):
         raise errors.Invalid(f'Unable to delete subnet pool: Subnet pool has existing allocations: {pool_id}.')
-    rbac_policies.forget(work, pool_id)
+    forget(work, pool_id)
     SUBNET_POOLS.delete(work, id=pool_id)
 
 
