@@ -13,18 +13,20 @@ from computeapi.web.contract import Policy
 class RoleRule(Policy):
     """A rule that administrators pass, and callers with one of these roles; None: everybody.
 
-    system_roles: roles that count when they are held on the system.
+    system_roles: roles that count when they are held on the system.  domain_roles: roles that count when they are held
+    on the domain that the request is about.  on_domains: False: tokens for a domain do not pass, whatever their roles.
     """
 
     default: str = ''
     roles: frozenset[str] | None = None
     system_roles: frozenset[str] = frozenset()
+    domain_roles: frozenset[str] = frozenset()
+    on_domains: bool = True
 
 
 ANYBODY = RoleRule('anybody', description='Also who has no token: none is looked at.')
 CALLER = RoleRule('caller', description='Whoever has a token.')
 ADMIN = RoleRule('admin', roles=frozenset())
-SYSTEM_READER = RoleRule('system_reader', roles=frozenset(), system_roles=frozenset({'reader'}))
 WRITER = RoleRule('writer', roles=WRITERS, description='Not who may only read.')
 
 
@@ -32,17 +34,24 @@ class RoleRules:
     """The counterpart of compute's Policies; operators cannot override these rules."""
 
     def allows(self, context: Context, policy: Policy, target: Mapping[str, Any] | None = None) -> bool:
-        """Whether the caller passes."""
-        if context.is_admin or not isinstance(policy, RoleRule):
+        """Whether the caller passes. target: the domains of all that the request is about, None for what is in none; if
+        it is left out, the role on any domain counts."""
+        if not isinstance(policy, RoleRule):
             return context.is_admin
+        if context.domain_id and not policy.on_domains:
+            return False
+        if context.is_admin or policy.roles is None:
+            return True
         roles = policy.roles
-        if roles is not None and context.system_scope:
+        if context.system_scope:
             roles |= policy.system_roles
-        return roles is None or not roles.isdisjoint(context.roles)
+        if context.domain_id and all(each == context.domain_id for each in (target or {}).values()):
+            roles |= policy.domain_roles
+        return not roles.isdisjoint(context.roles)
 
     def check(self, context: Context, policy: Policy, target: Mapping[str, Any] | None = None) -> None:
         """Raises Forbidden if the caller does not pass."""
-        require(self.allows(context, policy))
+        require(self.allows(context, policy, target))
 
 
 def require(allowed: bool) -> None:

@@ -5,7 +5,14 @@ from typing import Any
 
 from computeapi import errors
 from computeapi.db.identity import ApplicationCredential, CredentialRule
-from computeapi.standalone.access import CALLER, require
+from computeapi.standalone.access import RoleRule, require
+from computeapi.standalone.identity.access import (
+    CLOUD_ADMIN,
+    CLOUD_CALLER,
+    SYSTEM_READER,
+    require_self,
+    require_self_or_reader,
+)
 from computeapi.standalone.identity.base import (
     ID,
     NAME,
@@ -16,8 +23,6 @@ from computeapi.standalone.identity.base import (
     expiry_of,
     filters,
     reference,
-    require_self,
-    require_self_or_reader,
     shown,
 )
 from computeapi.standalone.schema import having, optional, wrapped
@@ -57,7 +62,7 @@ SHOWN = ('name', 'description', 'user_id', 'project_id', 'unrestricted')
 class KeystoneApplicationCredentials(KeystoneController):
     path = '/users/{user_id}/application_credentials'
 
-    @operation('GET', policy=CALLER)
+    @operation('GET', policy=CLOUD_CALLER)
     def list(self, req: Request, user_id: str) -> dict[str, Any]:
         require_self_or_reader(req, user_id)
         self.identity.users.get(user_id)
@@ -68,7 +73,7 @@ class KeystoneApplicationCredentials(KeystoneController):
             req, 'application_credentials', found, lambda req, row: credential_view(req, row, roles, rules)
         )
 
-    @operation('POST', policy=CALLER, body=CREATE, status=201)
+    @operation('POST', policy=CLOUD_CALLER, body=CREATE, status=201)
     def create(self, req: Request, user_id: str, body: dict[str, Any]) -> dict[str, Any]:
         require(req.context.user_id == user_id)
         asked = body['application_credential']
@@ -88,17 +93,24 @@ class KeystoneApplicationCredentials(KeystoneController):
         view = credential_view(req, row, self.role_names(), self.rules(user_id))
         return {'application_credential': view | {'secret': secret}}
 
-    @operation('GET', '/{credential_id}', policy=CALLER)
+    @operation('GET', '/{credential_id}', policy=CLOUD_CALLER)
     def show(self, req: Request, user_id: str, credential_id: str) -> dict[str, Any]:
         require_self_or_reader(req, user_id)
+        require_self_or_reader(req, self.owner(user_id, credential_id))
         row = self.identity.application_credentials.of(user_id, credential_id)
         return {'application_credential': credential_view(req, row, self.role_names(), self.rules(user_id))}
 
-    @operation('DELETE', '/{credential_id}', policy=CALLER, status=204)
+    @operation('DELETE', '/{credential_id}', policy=CLOUD_CALLER, status=204)
     def delete(self, req: Request, user_id: str, credential_id: str) -> None:
         require_self(req, user_id)
+        require_self(req, self.owner(user_id, credential_id))
         token = self.token(req)
         self.identity.application_credentials.delete(token, user_id, credential_id)
+
+    def owner(self, user_id: str, credential_id: str) -> str:
+        """The user of a credential, whichever the path names; the latter if there is no such credential."""
+        found = self.identity.application_credentials.list(id=credential_id)
+        return found[0].user_id if found else user_id
 
     def role_names(self) -> dict[str, str]:
         return {role.id: role.name for role in self.identity.roles.list()}
@@ -110,22 +122,28 @@ class KeystoneApplicationCredentials(KeystoneController):
 class KeystoneAccessRules(KeystoneController):
     path = '/users/{user_id}/access_rules'
 
-    @operation('GET', policy=CALLER)
+    @operation('GET', policy=CLOUD_CALLER)
     def list(self, req: Request, user_id: str) -> dict[str, Any]:
-        require_self_or_reader(req, user_id)
+        require_self_or_system(req, SYSTEM_READER, user_id)
         self.identity.users.get(user_id)
         found = self.identity.access_rules.list(user_id=user_id, **filters(req, 'service', 'path', 'method'))
         return collection(req, 'access_rules', found, rule_view)
 
-    @operation('GET', '/{rule_id}', policy=CALLER)
+    @operation('GET', '/{rule_id}', policy=CLOUD_CALLER)
     def show(self, req: Request, user_id: str, rule_id: str) -> dict[str, Any]:
-        require_self_or_reader(req, user_id)
+        require_self_or_system(req, SYSTEM_READER, user_id)
         return {'access_rule': rule_view(req, self.identity.access_rules.of(user_id, rule_id))}
 
-    @operation('DELETE', '/{rule_id}', policy=CALLER, status=204)
+    @operation('DELETE', '/{rule_id}', policy=CLOUD_CALLER, status=204)
     def delete(self, req: Request, user_id: str, rule_id: str) -> None:
-        require_self(req, user_id)
+        require_self_or_system(req, CLOUD_ADMIN, user_id)
         self.identity.access_rules.delete(user_id, rule_id)
+
+
+def require_self_or_system(req: Request, policy: RoleRule, user_id: str) -> None:
+    """Allows users themselves, and who passes the rule by a role on the system, which administrators of projects do
+    not."""
+    require(req.context.user_id == user_id or bool(req.context.system_scope and req.allows(policy)))
 
 
 def rule_document(rule: CredentialRule) -> dict[str, str]:

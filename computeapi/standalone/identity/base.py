@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 import webob
 import webob.util
@@ -14,14 +14,15 @@ from computeapi.backends.identity.local import LocalIdentity
 from computeapi.backends.identity.local.managers import PlainManager
 from computeapi.clock import parsed
 from computeapi.db.identity import Token
-from computeapi.standalone.access import ADMIN, CALLER, SYSTEM_READER, require
+from computeapi.standalone.access import CALLER, require
+from computeapi.standalone.identity.access import CLOUD_ADMIN, CLOUD_READER, DOMAIN_READER
 from computeapi.standalone.query import truth
 from computeapi.standalone.schema import Schema, having, wrapped
 from computeapi.standalone.service import ServiceApp, ServiceController, json_response
 from computeapi.versions import History
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
-from computeapi.web.routing import Match
+from computeapi.web.routing import Endpoint, Match
 
 NAME = {'type': 'string', 'minLength': 1, 'maxLength': 255, 'pattern': r'\S'}
 SHORT_NAME = {**NAME, 'maxLength': 64}
@@ -57,6 +58,19 @@ class KeystoneController(ServiceController):
         """The token of the caller."""
         return self.identity.tokens.get(req.context.auth_token or '')
 
+    def look_up(self, method: str, ids: Mapping[str, str]) -> None:
+        """NotFound if a refused request is about a record that does not exist, and everybody may know that."""
+
+    def domain_of(self, kind: str, record_id: str) -> str | None:
+        """The domain of a user, group or project; None if it does not exist."""
+        found: list[Any] = getattr(self.identity, kind).list(id=record_id)
+        return found[0].domain_id if found else None
+
+    def require_self_or_domain_reader(self, req: Request, user_id: str) -> None:
+        """Allows users themselves, and readers of their domain."""
+        own = req.context.user_id == user_id
+        require(own or req.allows(DOMAIN_READER, {'user': self.domain_of('users', user_id)}))
+
 
 class KeystoneApp(ServiceApp):
     """Every response depends on the token."""
@@ -70,6 +84,16 @@ class KeystoneApp(ServiceApp):
         if found is None and environ['REQUEST_METHOD'] == 'HEAD':
             found = self.routes.find(environ | {'REQUEST_METHOD': 'GET'})
         return found
+
+    def answer(self, req: Request, endpoint: Endpoint, parameters: dict[str, Any]) -> webob.Response:
+        """Like Keystone, answer 404 for some records before the rights of the caller are of interest."""
+        ids = dict(parameters)
+        try:
+            return super().answer(req, endpoint, parameters)
+        except errors.Forbidden:
+            bound = self.choose(req, endpoint, None)
+            cast(KeystoneController, self.controllers[bound.kind]).look_up(req.method, ids)
+            raise
 
     @classmethod
     def refusal(cls, req: Request, status: int, message: str, error: Exception) -> webob.Response:
@@ -148,36 +172,44 @@ class Noun:
 
 
 class KeystoneCollection(KeystoneController):
-    """The records of one kind, managed by administrators; `kind` names the manager that stores them."""
+    """The records of one kind, managed by administrators; `kind` names the manager that stores them.
+
+    revealing: the methods that answer 404, not 403, if the record does not exist and the caller has no rights.
+    """
 
     kind: str
     noun: Noun
+    revealing: tuple[str, ...] = ()
 
     @property
     def manager(self) -> PlainManager[Any]:
         manager: PlainManager[Any] = getattr(self.identity, self.kind)
         return manager
 
-    @operation('GET', policy=SYSTEM_READER)
+    @operation('GET', policy=CLOUD_READER)
     def list(self, req: Request) -> dict[str, Any]:
         return collection(req, self.kind, self.manager.list(**filters(req, *self.noun.filters)), self.view)
 
-    @operation('POST', policy=ADMIN, body=OBJECT, status=201)
+    @operation('POST', policy=CLOUD_ADMIN, body=OBJECT, status=201)
     def create(self, req: Request, body: Any) -> dict[str, Any]:
         return self.single(req, self.manager.create(**self.noun.new(body)))
 
-    @operation('GET', '/{record_id}', policy=SYSTEM_READER)
+    @operation('GET', '/{record_id}', policy=CLOUD_READER)
     def show(self, req: Request, record_id: str) -> dict[str, Any]:
         return self.single(req, self.manager.get(record_id))
 
-    @operation('PATCH', '/{record_id}', policy=ADMIN, body=OBJECT)
+    @operation('PATCH', '/{record_id}', policy=CLOUD_ADMIN, body=OBJECT)
     def update(self, req: Request, record_id: str, body: Any) -> dict[str, Any]:
         changes = self.noun.changes(body, self.view(req, self.manager.get(record_id)))
         return self.single(req, self.manager.update(record_id, **changes))
 
-    @operation('DELETE', '/{record_id}', policy=ADMIN, status=204)
+    @operation('DELETE', '/{record_id}', policy=CLOUD_ADMIN, status=204)
     def delete(self, req: Request, record_id: str) -> None:
         self.manager.delete(record_id)
+
+    def look_up(self, method: str, ids: Mapping[str, str]) -> None:
+        if 'record_id' in ids and method in self.revealing:
+            self.manager.get(ids['record_id'])
 
     def single(self, req: Request, record: Any) -> dict[str, Any]:
         return {self.noun.name: self.view(req, record)}
@@ -196,16 +228,6 @@ class OpenCollection(KeystoneCollection):
     @operation('GET', '/{record_id}', policy=CALLER)
     def show(self, req: Request, record_id: str) -> dict[str, Any]:
         return super().show(req, record_id)
-
-
-def require_self(req: Request, user_id: str) -> None:
-    """Allows users themselves, and administrators."""
-    require(req.context.is_admin or req.context.user_id == user_id)
-
-
-def require_self_or_reader(req: Request, user_id: str | None) -> None:
-    """Allows users themselves, and readers of the system."""
-    require(req.allows(SYSTEM_READER) or req.context.user_id == user_id)
 
 
 def url(req: Request, *parts: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from computeapi import errors
 from computeapi.backends.identity.local.catalog import ENDPOINT, GROUP, INTERFACES, Association, address, resolved
 from computeapi.db.catalog import CatalogEndpoint, CatalogService, EndpointGroup
-from computeapi.standalone.access import ADMIN, SYSTEM_READER
+from computeapi.standalone.identity.access import CLOUD_ADMIN, CLOUD_READER
 from computeapi.standalone.identity.base import (
     BOOLEAN,
     ID,
@@ -19,6 +19,7 @@ from computeapi.standalone.identity.base import (
     OpenCollection,
     collection,
     shown,
+    url,
 )
 from computeapi.standalone.identity.projects import project_view
 from computeapi.standalone.schema import having, optional
@@ -52,7 +53,7 @@ class KeystoneRegions(OpenCollection):
     kind = 'regions'
     noun = Noun('region', REGION, (), ('parent_region_id',), ('id',))
 
-    @operation('PUT', '/{record_id}', policy=ADMIN, body=having({'region': OBJECT}, 'region'), status=201)
+    @operation('PUT', '/{record_id}', policy=CLOUD_ADMIN, body=having({'region': OBJECT}, 'region'), status=201)
     def create_as(self, req: Request, record_id: str, body: Any) -> dict[str, Any]:
         region = {'id': record_id, **body['region']}
         if region['id'] != record_id:
@@ -89,7 +90,7 @@ class KeystoneEndpointGroups(KeystoneCollection):
     def view(self, req: Request, record: EndpointGroup) -> dict[str, Any]:
         return endpoint_group_view(req, record)
 
-    @operation('GET', '/{record_id}/endpoints', policy=SYSTEM_READER)
+    @operation('GET', '/{record_id}/endpoints', policy=CLOUD_READER)
     def endpoints(self, req: Request, record_id: str) -> dict[str, Any]:
         found = self.identity.catalog.endpoints_in(self.manager.get(record_id))
         return collection(req, 'endpoints', found, endpoint_view)
@@ -100,19 +101,19 @@ class EndpointFilter(KeystoneController):
 
     path = '/OS-EP-FILTER'
 
-    @operation('GET', '/projects/{project_id}/endpoints', policy=SYSTEM_READER)
+    @operation('GET', '/projects/{project_id}/endpoints', policy=CLOUD_READER)
     def endpoints(self, req: Request, project_id: str) -> dict[str, Any]:
         return collection(req, 'endpoints', self.identity.catalog.endpoints_of(project_id), endpoint_view)
 
-    @operation('GET', '/projects/{project_id}/endpoint_groups', policy=SYSTEM_READER)
+    @operation('GET', '/projects/{project_id}/endpoint_groups', policy=CLOUD_READER)
     def groups(self, req: Request, project_id: str) -> dict[str, Any]:
         return collection(req, 'endpoint_groups', self.identity.catalog.groups_of(project_id), endpoint_group_view)
 
-    @operation('GET', '/endpoints/{record_id}/projects', policy=SYSTEM_READER)
+    @operation('GET', '/endpoints/{record_id}/projects', policy=CLOUD_READER)
     def projects_of_endpoint(self, req: Request, record_id: str) -> dict[str, Any]:
         return collection(req, 'projects', self.identity.catalog.projects_of(ENDPOINT, record_id), project_view)
 
-    @operation('GET', '/endpoint_groups/{record_id}/projects', policy=SYSTEM_READER)
+    @operation('GET', '/endpoint_groups/{record_id}/projects', policy=CLOUD_READER)
     def projects_of_group(self, req: Request, record_id: str) -> dict[str, Any]:
         return collection(req, 'projects', self.identity.catalog.projects_of(GROUP, record_id), project_view)
 
@@ -122,15 +123,15 @@ class Associations(KeystoneController):
 
     what: Association
 
-    @operation('PUT', policy=ADMIN, status=204)
+    @operation('PUT', policy=CLOUD_ADMIN, status=204)
     def give(self, req: Request, project_id: str, record_id: str) -> None:
         self.identity.catalog.give(self.what, record_id, project_id)
 
-    @operation('GET', policy=SYSTEM_READER, status=204)
+    @operation('GET', policy=CLOUD_READER, status=204)
     def check(self, req: Request, project_id: str, record_id: str) -> Any:
         self.identity.catalog.check_given(self.what, record_id, project_id)
 
-    @operation('DELETE', policy=ADMIN, status=204)
+    @operation('DELETE', policy=CLOUD_ADMIN, status=204)
     def take(self, req: Request, project_id: str, record_id: str) -> None:
         self.identity.catalog.take(self.what, record_id, project_id)
 
@@ -144,16 +145,11 @@ class EndpointGroupsOfProject(Associations):
     path = '/OS-EP-FILTER/endpoint_groups/{record_id}/projects/{project_id}'
     what = GROUP
 
-    @operation('GET', policy=SYSTEM_READER)
+    @operation('GET', policy=CLOUD_READER)
     def check(self, req: Request, project_id: str, record_id: str) -> dict[str, Any]:
         super().check(req, project_id, record_id)
-        return {
-            'project_endpoint_group': {
-                'project_id': project_id,
-                'endpoint_group_id': record_id,
-                'links': {'self': req.path_url},
-            }
-        }
+        links = {'self': url(req, 'OS-EP-FILTER/endpoint_groups', record_id, 'projects', project_id)}
+        return {'project_endpoint_group': {'endpoint_group_id': record_id, 'project_id': project_id, 'links': links}}
 
 
 def endpoint_group_view(req: Request, group: EndpointGroup) -> dict[str, Any]:
@@ -164,8 +160,8 @@ def endpoint_view(
     req: Request, endpoint: CatalogEndpoint, facts: Mapping[str, str | None] | None = None
 ) -> dict[str, Any]:
     """An endpoint. facts: the values to substitute in its URL; None: they are not substituted."""
-    url = resolved(endpoint.url, req.host_url, facts) if facts is not None else address(endpoint.url, req.host_url)
-    return shown(req, 'endpoints', endpoint, ENDPOINT_PROPERTIES, url=url, region=endpoint.region_id)
+    place = resolved(endpoint.url, req.host_url, facts) if facts is not None else address(endpoint.url, req.host_url)
+    return shown(req, 'endpoints', endpoint, ENDPOINT_PROPERTIES, url=place, region=endpoint.region_id)
 
 
 def catalog_document(

@@ -1,5 +1,6 @@
 """Secrets that users store for other services, including EC2 key pairs."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -7,15 +8,14 @@ import orjson
 from computeapi.backends.identity.local.application_credentials import require_unrestricted
 from computeapi.backends.identity.local.stored_credentials import EC2, Credential, id_of_access_key
 from computeapi.db.identity import Token
-from computeapi.standalone.access import CALLER, SYSTEM_READER, require
+from computeapi.standalone.access import CALLER, WRITER, require
+from computeapi.standalone.identity.access import CLOUD_CALLER, SYSTEM_READER, require_self, require_self_or_reader
 from computeapi.standalone.identity.base import (
     ID,
     NAME,
     KeystoneController,
     collection,
     filters,
-    require_self,
-    require_self_or_reader,
     shown,
     url,
 )
@@ -53,24 +53,28 @@ class KeystoneCredentials(KeystoneController):
     @operation('GET', '/{credential_id}', policy=CALLER)
     def show(self, req: Request, credential_id: str) -> dict[str, Any]:
         require_direct(self.token(req))
+        require_self_or_reader(req, self.owner(credential_id))
         found = self.identity.credentials.get(credential_id)
-        require_self_or_reader(req, found.user_id)
         return {'credential': credential_view(req, found)}
 
     @operation('PATCH', '/{credential_id}', policy=CALLER, body=UPDATE)
     def update(self, req: Request, credential_id: str, body: dict[str, Any]) -> dict[str, Any]:
+        self.require_owner(req, self.owner(credential_id))
         current = self.identity.credentials.get(credential_id)
-        self.require_owner(req, current.user_id)
         changes = {name: body['credential'][name] for name in PROPERTIES if name in body['credential']}
         self.require_owner(req, changes.get('user_id', current.user_id))
         return {'credential': credential_view(req, self.identity.credentials.update(credential_id, **changes))}
 
     @operation('DELETE', '/{credential_id}', policy=CALLER, status=204)
     def delete(self, req: Request, credential_id: str) -> None:
-        self.require_owner(req, self.identity.credentials.get(credential_id).user_id)
+        self.require_owner(req, self.owner(credential_id))
         self.identity.credentials.delete(credential_id)
 
-    def require_owner(self, req: Request, user_id: str) -> None:
+    def owner(self, credential_id: str) -> str | None:
+        """The user of a credential; None if there is none, which callers must not learn by guessing IDs."""
+        return next((each.user_id for each in self.identity.credentials.list(id=credential_id)), None)
+
+    def require_owner(self, req: Request, user_id: str | None) -> None:
         """Only the owner and administrators may change a credential, and not with a restricted token."""
         require_self(req, user_id)
         require_unrestricted(self.token(req))
@@ -79,33 +83,41 @@ class KeystoneCredentials(KeystoneController):
 class EC2Credentials(KeystoneController):
     path = '/users/{user_id}/credentials/OS-EC2'
 
-    @operation('GET', policy=CALLER)
+    @operation('GET', policy=CLOUD_CALLER)
     def list(self, req: Request, user_id: str) -> dict[str, Any]:
         require_self_or_reader(req, user_id)
         require_direct(self.token(req))
         found = self.identity.credentials.list(user_id=user_id, type=EC2)
         return collection(req, 'credentials', found, ec2_view)
 
-    @operation('POST', policy=CALLER, body=having({'tenant_id': ID}, 'tenant_id'), status=201)
+    @operation('POST', policy=CLOUD_CALLER, body=having({'tenant_id': ID}, 'tenant_id'), status=201)
     def create(self, req: Request, user_id: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Create a key pair for a project on which the user has a role."""
-        require_self(req, user_id)
-        require_unrestricted(self.token(req))
-        require(any(project.id == body['tenant_id'] for project in self.identity.projects.granted(user_id)))
+        """Create a key pair for a project. Where the user has no role, it is of no use."""
+        self.require_writer(req, user_id)
+        self.identity.projects.get(body['tenant_id'])
         return {'credential': ec2_view(req, self.identity.credentials.create_ec2(user_id, body['tenant_id']))}
 
-    @operation('GET', '/{access}', policy=CALLER)
+    @operation('GET', '/{access}', policy=CLOUD_CALLER)
     def show(self, req: Request, user_id: str, access: str) -> dict[str, Any]:
         require_self_or_reader(req, user_id)
         require_direct(self.token(req))
         found = self.identity.credentials.get(_id_of(access), user_id=user_id, type=EC2)
         return {'credential': ec2_view(req, found)}
 
-    @operation('DELETE', '/{access}', policy=CALLER, status=204)
+    @operation('DELETE', '/{access}', policy=CLOUD_CALLER, status=204)
     def delete(self, req: Request, user_id: str, access: str) -> None:
-        require_self(req, user_id)
-        require_unrestricted(self.token(req))
+        self.require_writer(req, user_id)
         self.identity.credentials.delete(_id_of(access), user_id=user_id, type=EC2)
+
+    def look_up(self, method: str, ids: Mapping[str, str]) -> None:
+        if 'access' in ids:
+            self.identity.credentials.get(_id_of(ids['access']), type=EC2)
+
+    def require_writer(self, req: Request, user_id: str) -> None:
+        """Allows users themselves unless they may only read, and administrators, but not with a restricted token."""
+        require_self(req, user_id)
+        req.check(WRITER)
+        require_unrestricted(self.token(req))
 
 
 def require_direct(token: Token) -> None:

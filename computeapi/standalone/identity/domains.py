@@ -3,8 +3,19 @@
 from typing import Any
 
 from computeapi.db.identity import Domain
-from computeapi.standalone.access import ADMIN, CALLER, SYSTEM_READER, require
-from computeapi.standalone.identity.base import BOOLEAN, OPTIONS, SHORT_NAME, TEXT, KeystoneCollection, Noun, shown
+from computeapi.standalone.access import CALLER, require
+from computeapi.standalone.identity.access import CLOUD_ADMIN, DOMAIN_READER, SYSTEM_READER
+from computeapi.standalone.identity.base import (
+    BOOLEAN,
+    OPTIONS,
+    SHORT_NAME,
+    TEXT,
+    KeystoneCollection,
+    Noun,
+    collection,
+    filters,
+    shown,
+)
 from computeapi.standalone.identity.projects import TAGS
 from computeapi.standalone.schema import having
 from computeapi.web.controller import operation
@@ -25,8 +36,15 @@ class KeystoneDomains(KeystoneCollection):
     path = '/domains'
     kind = 'domains'
     noun = Noun('domain', PROPERTIES, ('name',), ('name', 'enabled'))
+    revealing = ('PATCH', 'DELETE')
 
-    @operation('POST', policy=ADMIN, body=CREATE, status=201)
+    @operation('GET', policy=DOMAIN_READER)
+    def list(self, req: Request) -> dict[str, Any]:
+        own = req.context.domain_id
+        found = self.manager.list(**filters(req, *self.noun.filters))
+        return collection(req, self.kind, [each for each in found if own in (None, each.id)], self.view)
+
+    @operation('POST', policy=CLOUD_ADMIN, body=CREATE, status=201)
     def create(self, req: Request, body: Any) -> dict[str, Any]:
         values = self.noun.new(body)
         chosen = values.get('extra', {}).pop('explicit_domain_id', None)
@@ -34,9 +52,7 @@ class KeystoneDomains(KeystoneCollection):
 
     @operation('GET', '/{record_id}', policy=CALLER)
     def show(self, req: Request, record_id: str) -> dict[str, Any]:
-        context = req.context
-        own = (context.user_domain_id, context.project_domain_id, context.domain_id)
-        require(req.allows(SYSTEM_READER) or record_id in own)
+        require(req.allows(SYSTEM_READER) or record_id in (req.context.project_domain_id, req.context.domain_id))
         return super().show(req, record_id)
 
     def view(self, req: Request, record: Domain) -> dict[str, Any]:

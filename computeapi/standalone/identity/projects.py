@@ -6,7 +6,8 @@ from typing import Any
 from computeapi import errors
 from computeapi.backends.identity.local.projects import MAX_TAGS
 from computeapi.db.identity import Domain, Project
-from computeapi.standalone.access import ADMIN, CALLER, SYSTEM_READER, require
+from computeapi.standalone.access import CALLER, require
+from computeapi.standalone.identity.access import DOMAIN_MANAGER, DOMAIN_READER, in_own_domain
 from computeapi.standalone.identity.base import (
     BOOLEAN,
     ID,
@@ -19,7 +20,6 @@ from computeapi.standalone.identity.base import (
     filters,
     flag,
     record,
-    require_self_or_reader,
     shown,
 )
 from computeapi.standalone.schema import Schema, having, optional
@@ -54,10 +54,23 @@ CREATE = record('project', PROPERTIES, 'name')
 UPDATE = record('project', PROPERTIES)
 
 
-class KeystoneProjects(KeystoneController):
+class ProjectController(KeystoneController):
+    """A resource of projects, for those who may see or change them."""
+
+    def require_reader(self, req: Request, project_id: str) -> None:
+        """Allows readers of the domain, and tokens scoped to the project."""
+        own = req.context.project_id == project_id
+        require(own or req.allows(DOMAIN_READER, {'project': self.domain_of('projects', project_id)}))
+
+    def require_manager(self, req: Request, project_id: str) -> None:
+        """Allows managers of the domain."""
+        req.check(DOMAIN_MANAGER, {'project': self.domain_of('projects', project_id)})
+
+
+class KeystoneProjects(ProjectController):
     path = '/projects'
 
-    @operation('GET', policy=SYSTEM_READER)
+    @operation('GET', policy=DOMAIN_READER)
     def list(self, req: Request) -> dict[str, Any]:
         wanted = filters(req, 'name', *PLACE, 'enabled')
         found: Sequence[Project | Domain]
@@ -65,11 +78,14 @@ class KeystoneProjects(KeystoneController):
             found = self.identity.projects.list(**wanted)
         else:
             found = [] if wanted.keys() & AS_DOMAIN.keys() else self.identity.domains.list(**wanted)
-        return collection(req, 'projects', tagged(req, found), project_view)
+        return collection(req, 'projects', in_own_domain(req, tagged(req, found)), project_view)
 
-    @operation('POST', policy=ADMIN, body=CREATE, status=201)
+    @operation('POST', policy=DOMAIN_MANAGER, body=CREATE, status=201)
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
         project = body['project']
+        req.check(DOMAIN_MANAGER, {'project': project.get('domain_id')})
+        if req.context.domain_id and not project.get('is_domain'):
+            project = project | {'domain_id': project.get('domain_id') or req.context.domain_id}
         if project.get('is_domain'):
             made: Project | Domain = self.identity.domains.create(**fields(project, COLUMNS, AS_DOMAIN))
         else:
@@ -78,18 +94,20 @@ class KeystoneProjects(KeystoneController):
 
     @operation('GET', '/{project_id}', policy=CALLER)
     def show(self, req: Request, project_id: str) -> dict[str, Any]:
-        require_reader(req, project_id)
+        self.require_reader(req, project_id)
         project = project_view(req, self.identity.place(project_id).get(project_id))
         return {'project': project | self.hierarchy(req, project)}
 
-    @operation('PATCH', '/{project_id}', policy=ADMIN, body=UPDATE)
+    @operation('PATCH', '/{project_id}', policy=DOMAIN_MANAGER, body=UPDATE)
     def update(self, req: Request, project_id: str, body: dict[str, Any]) -> dict[str, Any]:
+        self.require_manager(req, project_id)
         place = self.identity.place(project_id)
         changes = fields(body['project'], COLUMNS, project_view(req, place.get(project_id)))
         return {'project': project_view(req, place.update(project_id, **changes))}
 
-    @operation('DELETE', '/{project_id}', policy=ADMIN, status=204)
+    @operation('DELETE', '/{project_id}', policy=DOMAIN_MANAGER, status=204)
     def delete(self, req: Request, project_id: str) -> None:
+        self.require_manager(req, project_id)
         self.identity.place(project_id).delete(project_id)
 
     def hierarchy(self, req: Request, project: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,36 +130,40 @@ class KeystoneProjects(KeystoneController):
         return shown
 
 
-class ProjectTags(KeystoneController):
+class ProjectTags(ProjectController):
     path = '/projects/{project_id}/tags'
 
     @operation('GET', policy=CALLER)
     def list(self, req: Request, project_id: str) -> dict[str, Any]:
-        require_reader(req, project_id)
+        self.require_reader(req, project_id)
         return {'tags': self.identity.place(project_id).get(project_id).tags, 'links': {'self': req.path_url}}
 
-    @operation('PUT', policy=ADMIN, body=having({'tags': TAGS}, 'tags', additionalProperties=False))
+    @operation('PUT', policy=DOMAIN_MANAGER, body=having({'tags': TAGS}, 'tags', additionalProperties=False))
     def replace(self, req: Request, project_id: str, body: dict[str, Any]) -> dict[str, Any]:
+        self.require_manager(req, project_id)
         self.identity.place(project_id).set_tags(project_id, lambda tags: body['tags'])
         return self.list(req, project_id)
 
-    @operation('DELETE', policy=ADMIN, status=204)
+    @operation('DELETE', policy=DOMAIN_MANAGER, status=204)
     def delete_all(self, req: Request, project_id: str) -> None:
+        self.require_manager(req, project_id)
         self.identity.place(project_id).set_tags(project_id, lambda tags: ())
 
     @operation('GET', '/{tag}', policy=CALLER, status=204)
     def check(self, req: Request, project_id: str, tag: str) -> None:
-        require_reader(req, project_id)
+        self.require_reader(req, project_id)
         if tag not in self.identity.place(project_id).get(project_id).tags:
             raise errors.NotFound(f'Could not find tag: {tag}.')
 
-    @operation('PUT', '/{tag}', policy=ADMIN, status=201)
+    @operation('PUT', '/{tag}', policy=DOMAIN_MANAGER, status=201)
     def add(self, req: Request, project_id: str, tag: str) -> None:
+        self.require_manager(req, project_id)
         ONE_TAG.check(tag)
         self.identity.place(project_id).set_tags(project_id, lambda tags: {*tags, tag})
 
-    @operation('DELETE', '/{tag}', policy=ADMIN, status=204)
+    @operation('DELETE', '/{tag}', policy=DOMAIN_MANAGER, status=204)
     def remove(self, req: Request, project_id: str, tag: str) -> None:
+        self.require_manager(req, project_id)
         self.check(req, project_id, tag)
         self.identity.place(project_id).set_tags(project_id, lambda tags: {*tags} - {tag})
 
@@ -151,7 +173,7 @@ class ProjectsOfUser(KeystoneController):
 
     @operation('GET', policy=CALLER)
     def list(self, req: Request, user_id: str) -> dict[str, Any]:
-        require_self_or_reader(req, user_id)
+        self.require_self_or_domain_reader(req, user_id)
         self.identity.users.get(user_id)
         wanted = filters(req, 'name', 'domain_id', 'enabled')
         found = [
@@ -160,11 +182,6 @@ class ProjectsOfUser(KeystoneController):
             if all(getattr(project, name) == value for name, value in wanted.items())
         ]
         return collection(req, 'projects', found, project_view)
-
-
-def require_reader(req: Request, project_id: str) -> None:
-    """Allows readers of the system, and tokens scoped to the project."""
-    require(req.allows(SYSTEM_READER) or req.context.project_id == project_id)
 
 
 def tagged(req: Request, projects: Iterable[Project | Domain]) -> list[Project | Domain]:

@@ -5,9 +5,16 @@ from typing import Any
 
 from computeapi import errors
 from computeapi.backends.identity.local.roles import SYSTEM, Target
-from computeapi.db.role_assignments import Assignment
-from computeapi.standalone.access import ADMIN, CALLER, SYSTEM_READER
-from computeapi.standalone.identity.base import KeystoneController, collection, flag, require_self_or_reader, url
+from computeapi.db.role_assignments import NO_DOMAIN, Assignment
+from computeapi.standalone.access import require
+from computeapi.standalone.identity.access import (
+    CLOUD_ADMIN,
+    CLOUD_READER,
+    DOMAIN_MANAGER,
+    DOMAIN_READER,
+    MANAGED_ROLES,
+)
+from computeapi.standalone.identity.base import KeystoneController, collection, flag, url
 from computeapi.standalone.identity.roles import role_view
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
@@ -29,22 +36,38 @@ class RoleGrants(KeystoneController):
     actor: str
     inherited = False
 
-    @operation('GET', policy=CALLER)
+    @operation('GET', policy=DOMAIN_READER)
     def list(self, req: Request, **ids: str) -> dict[str, Any]:
-        require_self_or_reader(req, ids.get('user_id'))
+        req.check(DOMAIN_READER, self.domains(ids))
         return collection(req, 'roles', self.identity.grants.roles(**self.grant(ids)), role_view)
 
-    @operation('PUT', '/{role_id}', policy=ADMIN, status=204)
+    @operation('PUT', '/{role_id}', policy=DOMAIN_MANAGER, status=204)
     def add(self, req: Request, role_id: str, **ids: str) -> None:
+        self.require_manager(req, role_id, ids)
         self.identity.grants.add(role_id=role_id, **self.grant(ids))
 
-    @operation('GET', '/{role_id}', policy=SYSTEM_READER, status=204)
+    @operation('GET', '/{role_id}', policy=DOMAIN_READER, status=204)
     def check(self, req: Request, role_id: str, **ids: str) -> None:
+        role = self.identity.roles.get(role_id)
+        own = {} if role.domain_id == NO_DOMAIN else {'role': role.domain_id}
+        req.check(DOMAIN_READER, self.domains(ids) | own)
         self.identity.grants.check(role_id=role_id, **self.grant(ids))
 
-    @operation('DELETE', '/{role_id}', policy=ADMIN, status=204)
+    @operation('DELETE', '/{role_id}', policy=DOMAIN_MANAGER, status=204)
     def remove(self, req: Request, role_id: str, **ids: str) -> None:
+        self.require_manager(req, role_id, ids)
         self.identity.grants.remove(role_id=role_id, **self.grant(ids))
+
+    def require_manager(self, req: Request, role_id: str, ids: dict[str, str]) -> None:
+        """Allows administrators, and managers of the domain for roles that do not give more rights than they have."""
+        req.check(DOMAIN_MANAGER, self.domains(ids))
+        require(req.context.is_admin or self.identity.roles.get(role_id).name in MANAGED_ROLES)
+
+    def domains(self, ids: dict[str, str]) -> dict[str, str | None]:
+        """The domains of the actor and of the target."""
+        kinds = [kind for kind in (self.actor, 'project') if f'{kind}_id' in ids]
+        found = {kind: self.domain_of(f'{kind}s', ids[f'{kind}_id']) for kind in kinds}
+        return found if 'project' in found else found | {'domain': ids.get('domain_id')}
 
     def grant(self, ids: dict[str, str]) -> dict[str, Any]:
         """The actor, the target and the inheritance of a grant, from the IDs in the path."""
@@ -62,19 +85,39 @@ class InheritedGrants(RoleGrants):
 
     inherited = True
 
-    @operation('GET', f'/{INHERITED}', policy=CALLER)
+    @operation('GET', f'/{INHERITED}', policy=DOMAIN_READER)
     def list(self, req: Request, **ids: str) -> dict[str, Any]:
         return super().list(req, **ids)
 
-    @operation('PUT', f'/{{role_id}}/{INHERITED}', policy=ADMIN, status=204)
+    @operation('PUT', f'/{{role_id}}/{INHERITED}', policy=DOMAIN_MANAGER, status=204)
     def add(self, req: Request, role_id: str, **ids: str) -> None:
         super().add(req, role_id, **ids)
 
-    @operation('GET', f'/{{role_id}}/{INHERITED}', policy=SYSTEM_READER, status=204)
+    @operation('GET', f'/{{role_id}}/{INHERITED}', policy=DOMAIN_READER, status=204)
     def check(self, req: Request, role_id: str, **ids: str) -> None:
         super().check(req, role_id, **ids)
 
-    @operation('DELETE', f'/{{role_id}}/{INHERITED}', policy=ADMIN, status=204)
+    @operation('DELETE', f'/{{role_id}}/{INHERITED}', policy=DOMAIN_MANAGER, status=204)
+    def remove(self, req: Request, role_id: str, **ids: str) -> None:
+        super().remove(req, role_id, **ids)
+
+
+class SystemGrants(RoleGrants):
+    """The roles granted to one user or group on the system."""
+
+    @operation('GET', policy=CLOUD_READER)
+    def list(self, req: Request, **ids: str) -> dict[str, Any]:
+        return super().list(req, **ids)
+
+    @operation('PUT', '/{role_id}', policy=CLOUD_ADMIN, status=204)
+    def add(self, req: Request, role_id: str, **ids: str) -> None:
+        super().add(req, role_id, **ids)
+
+    @operation('GET', '/{role_id}', policy=CLOUD_READER, status=204)
+    def check(self, req: Request, role_id: str, **ids: str) -> None:
+        super().check(req, role_id, **ids)
+
+    @operation('DELETE', '/{role_id}', policy=CLOUD_ADMIN, status=204)
     def remove(self, req: Request, role_id: str, **ids: str) -> None:
         super().remove(req, role_id, **ids)
 
@@ -89,7 +132,8 @@ TARGETS = ('/projects/{project_id}', '/domains/{domain_id}')
 GRANTS = tuple(
     _grants(base, path, actor)
     for base, paths in (
-        (RoleGrants, (*TARGETS, '/system')),
+        (RoleGrants, TARGETS),
+        (SystemGrants, ('/system',)),
         (InheritedGrants, tuple(f'/OS-INHERIT{path}' for path in TARGETS)),
     )
     for path in paths
@@ -100,10 +144,16 @@ GRANTS = tuple(
 class RoleAssignments(KeystoneController):
     path = '/role_assignments'
 
-    @operation('GET', policy=SYSTEM_READER)
+    @operation('GET', policy=DOMAIN_READER)
     def list(self, req: Request) -> dict[str, Any]:
         effective = flag(req, 'effective')
-        found = self.identity.grants.assignments(effective=effective, **_filters(req, effective))
+        wanted = _filters(req, effective)
+        if 'below' in wanted:
+            req.check(DOMAIN_READER, {'project': self.domain_of('projects', wanted['below'])})
+        found = self.identity.grants.assignments(effective=effective, **wanted)
+        own = req.context.domain_id
+        if own and 'below' not in wanted:
+            found = [each for each in found if own in (each.target_id, each.project_domain_id)]
         domains = {domain.id: domain.name for domain in self.identity.domains.list()}
         names = domains if flag(req, 'include_names') else None
         return collection(req, 'role_assignments', found, lambda req, item: assignment_view(req, item, names))

@@ -1,11 +1,18 @@
 """Roles, and the roles that they imply."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from computeapi import errors
 from computeapi.db.role_assignments import NO_DOMAIN, Role
-from computeapi.standalone.access import ADMIN, SYSTEM_READER
+from computeapi.standalone.access import CALLER, require
+from computeapi.standalone.identity.access import (
+    CLOUD_ADMIN,
+    CLOUD_READER,
+    MANAGED_ROLES,
+    ROLE_READER,
+    SYSTEM_READER,
+)
 from computeapi.standalone.identity.base import (
     ID,
     NAME,
@@ -34,31 +41,42 @@ UPDATE = wrapped('role', PROPERTIES)
 class KeystoneRoles(KeystoneController):
     path = '/roles'
 
-    @operation('GET', policy=SYSTEM_READER)
+    @operation('GET', policy=ROLE_READER)
     def list(self, req: Request) -> dict[str, Any]:
+        if req.parameter('domain_id'):
+            req.check(CLOUD_READER)
         wanted = {'domain_id': NO_DOMAIN} | filters(req, 'name', 'domain_id')
         found = self.identity.roles.list(**wanted)
         return collection(req, 'roles', found, role_view)
 
-    @operation('POST', policy=ADMIN, body=CREATE, status=201)
+    @operation('POST', policy=CLOUD_ADMIN, body=CREATE, status=201)
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
         domain_id = body['role'].get('domain_id') or NO_DOMAIN
         return {'role': role_view(req, self.identity.roles.create(domain_id=domain_id, **_columns(body['role'])))}
 
-    @operation('GET', '/{role_id}', policy=SYSTEM_READER)
+    @operation('GET', '/{role_id}', policy=CALLER)
     def show(self, req: Request, role_id: str) -> dict[str, Any]:
-        return {'role': role_view(req, self.identity.roles.get(role_id))}
+        role = self.identity.roles.get(role_id)
+        if role.domain_id != NO_DOMAIN:
+            req.check(CLOUD_READER)
+        managed = 'manager' in req.context.roles and role.name in MANAGED_ROLES
+        require(managed or req.allows(SYSTEM_READER))
+        return {'role': role_view(req, role)}
 
-    @operation('PATCH', '/{role_id}', policy=ADMIN, body=UPDATE)
+    @operation('PATCH', '/{role_id}', policy=CLOUD_ADMIN, body=UPDATE)
     def update(self, req: Request, role_id: str, body: dict[str, Any]) -> dict[str, Any]:
         current = role_view(req, self.identity.roles.get(role_id))
         if body['role'].get('domain_id', current['domain_id']) != current['domain_id']:
             raise errors.Invalid('Invalid input for field/attribute domain_id. It cannot be changed.')
         return {'role': role_view(req, self.identity.roles.update(role_id, **_columns(body['role'])))}
 
-    @operation('DELETE', '/{role_id}', policy=ADMIN, status=204)
+    @operation('DELETE', '/{role_id}', policy=CLOUD_ADMIN, status=204)
     def delete(self, req: Request, role_id: str) -> None:
         self.identity.roles.delete(role_id)
+
+    def look_up(self, method: str, ids: Mapping[str, str]) -> None:
+        if 'role_id' in ids:
+            self.identity.roles.get(ids['role_id'])
 
 
 class ImpliedRoles(KeystoneController):
@@ -66,30 +84,30 @@ class ImpliedRoles(KeystoneController):
 
     path = '/roles/{role_id}/implies'
 
-    @operation('GET', policy=SYSTEM_READER)
+    @operation('GET', policy=CLOUD_READER)
     def list(self, req: Request, role_id: str) -> dict[str, Any]:
         prior = self.identity.roles.get(role_id)
         roles = {role.id: role for role in self.identity.roles.list()}
         implied = [roles[each] for each in self.identity.roles.implications().get(role_id, ()) if each in roles]
         return {'role_inference': inference_view(req, prior, implied), 'links': {'self': req.path_url}}
 
-    @operation('PUT', '/{implied_id}', policy=ADMIN, status=201)
+    @operation('PUT', '/{implied_id}', policy=CLOUD_ADMIN, status=201)
     def add(self, req: Request, role_id: str, implied_id: str) -> dict[str, Any]:
         self.identity.roles.imply(role_id, implied_id)
         return self.show(req, role_id, implied_id)
 
-    @operation('GET', '/{implied_id}', policy=SYSTEM_READER)
+    @operation('GET', '/{implied_id}', policy=CLOUD_READER)
     def show(self, req: Request, role_id: str, implied_id: str) -> dict[str, Any]:
         self.check(req, role_id, implied_id)
         prior, implied = self.identity.roles.get(role_id), self.identity.roles.get(implied_id)
         inference = {'prior_role': reference_view(req, prior), 'implies': reference_view(req, implied)}
         return {'role_inference': inference, 'links': {'self': req.path_url}}
 
-    @operation('HEAD', '/{implied_id}', policy=SYSTEM_READER, status=204)
+    @operation('HEAD', '/{implied_id}', policy=CLOUD_READER, status=204)
     def check(self, req: Request, role_id: str, implied_id: str) -> None:
         self.identity.roles.check_implied(role_id, implied_id)
 
-    @operation('DELETE', '/{implied_id}', policy=ADMIN, status=204)
+    @operation('DELETE', '/{implied_id}', policy=CLOUD_ADMIN, status=204)
     def remove(self, req: Request, role_id: str, implied_id: str) -> None:
         self.identity.roles.no_longer_imply(role_id, implied_id)
 
@@ -97,7 +115,7 @@ class ImpliedRoles(KeystoneController):
 class RoleInferences(KeystoneController):
     path = '/role_inferences'
 
-    @operation('GET', policy=SYSTEM_READER)
+    @operation('GET', policy=CLOUD_READER)
     def list(self, req: Request) -> dict[str, Any]:
         roles = {role.id: role for role in self.identity.roles.list()}
         found = [

@@ -8,7 +8,8 @@ from computeapi import errors
 from computeapi.backends.identity.local import LocalIdentity
 from computeapi.backends.identity.local.tokens import TRUST, Login
 from computeapi.db.identity import Token
-from computeapi.standalone.access import ANYBODY, CALLER, SYSTEM_READER, require
+from computeapi.standalone.access import ANYBODY, CALLER, require
+from computeapi.standalone.identity.access import SYSTEM_READER
 from computeapi.standalone.identity.application_credentials import rule_document
 from computeapi.standalone.identity.base import (
     ID,

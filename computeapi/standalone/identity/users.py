@@ -4,7 +4,8 @@ from typing import Any
 
 from computeapi.backends.identity.local.projects import DEFAULT_DOMAIN
 from computeapi.db.identity import User
-from computeapi.standalone.access import ADMIN, ANYBODY, CALLER, SYSTEM_READER
+from computeapi.standalone.access import ANYBODY, CALLER
+from computeapi.standalone.identity.access import DOMAIN_MANAGER, DOMAIN_READER, in_own_domain
 from computeapi.standalone.identity.base import (
     BOOLEAN,
     ID,
@@ -16,7 +17,6 @@ from computeapi.standalone.identity.base import (
     fields,
     filters,
     record,
-    require_self_or_reader,
     shown,
 )
 from computeapi.standalone.schema import having, optional, wrapped
@@ -61,28 +61,32 @@ PASSWORD = wrapped(
 class KeystoneUsers(KeystoneController):
     path = '/users'
 
-    @operation('GET', policy=SYSTEM_READER)
+    @operation('GET', policy=DOMAIN_READER)
     def list(self, req: Request) -> dict[str, Any]:
         wanted = filters(req, 'name', 'domain_id', 'enabled', 'default_project_id')
-        return collection(req, 'users', self.identity.users.list(**wanted), user_view)
+        return collection(req, 'users', in_own_domain(req, self.identity.users.list(**wanted)), user_view)
 
-    @operation('POST', policy=ADMIN, body=CREATE, status=201)
+    @operation('POST', policy=DOMAIN_MANAGER, body=CREATE, status=201)
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
-        values = fields({'domain_id': DEFAULT_DOMAIN} | body['user'], (*COLUMNS, 'domain_id'), {})
+        req.check(DOMAIN_MANAGER, {'user': body['user'].get('domain_id')})
+        place = {'domain_id': req.context.domain_id or DEFAULT_DOMAIN}
+        values = fields(place | body['user'], (*COLUMNS, 'domain_id'), {})
         return {'user': user_view(req, self.identity.users.create(**values))}
 
     @operation('GET', '/{user_id}', policy=CALLER)
     def show(self, req: Request, user_id: str) -> dict[str, Any]:
-        require_self_or_reader(req, user_id)
+        self.require_self_or_domain_reader(req, user_id)
         return {'user': user_view(req, self.identity.users.get(user_id))}
 
-    @operation('PATCH', '/{user_id}', policy=ADMIN, body=UPDATE)
+    @operation('PATCH', '/{user_id}', policy=DOMAIN_MANAGER, body=UPDATE)
     def update(self, req: Request, user_id: str, body: dict[str, Any]) -> dict[str, Any]:
+        req.check(DOMAIN_MANAGER, {'user': self.domain_of('users', user_id)})
         changes = fields(body['user'], COLUMNS, user_view(req, self.identity.users.get(user_id)))
         return {'user': user_view(req, self.identity.users.update(user_id, **changes))}
 
-    @operation('DELETE', '/{user_id}', policy=ADMIN, status=204)
+    @operation('DELETE', '/{user_id}', policy=DOMAIN_MANAGER, status=204)
     def delete(self, req: Request, user_id: str) -> None:
+        req.check(DOMAIN_MANAGER, {'user': self.domain_of('users', user_id)})
         self.identity.users.delete(user_id)
 
     @operation('POST', '/{user_id}/password', policy=ANYBODY, body=PASSWORD, status=204)

@@ -151,9 +151,9 @@ def test_groups_of_endpoints(ask, admin, demo, endpoint, catalog, id_of):
     assert (group['filters'], group['description']) == (body['endpoint_group']['filters'], None)
     path = f'{groups}/{group["id"]}'
     ask(f'PUT {path}/projects/{project}', by=admin, expect=204)
-    pair = ask(f'GET {path}/projects/{project}', by=admin).json['project_endpoint_group']
-    assert (pair['endpoint_group_id'], pair['project_id']) == (group['id'], project)
-    assert pair['links']['self'].endswith(f'{path}/projects/{project}')
+    association = ask(f'GET {path}/projects/{project}', by=admin).json['project_endpoint_group']
+    assert (association['endpoint_group_id'], association['project_id']) == (group['id'], project)
+    assert association['links']['self'].endswith(f'{path}/projects/{project}')
     assert catalog() == {
         'nova': {'public': 'http://cloud.example/v2.1'},
         'keystone': {'public': 'http://cloud.example/identity'},

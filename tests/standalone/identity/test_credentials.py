@@ -19,14 +19,17 @@ def credential(ask, demo):
     return ask('POST /v3/credentials', body, by=demo, expect=201).json['credential']
 
 
-def test_the_life_of_a_credential(ask, demo, credential, id_of):
+def test_the_life_of_a_credential(ask, admin, demo, credential, id_of):
     assert (credential['user_id'], credential['blob']) == (id_of('users', 'demo'), 'hush-hush')
     path = f'/v3/credentials/{credential["id"]}'
     changed = ask(f'PATCH {path}', {'credential': {'blob': 'new'}}, by=demo).json['credential']
     assert ask(f'GET {path}', by=demo).json['credential'] == changed == credential | {'blob': 'new'}
     assert ask('GET /v3/credentials?type=ec2', by=demo).json['credentials'] == []
     ask(f'DELETE {path}', by=demo, expect=204)
-    ask(f'GET {path}', by=demo, expect=404)
+    for by, status in ((admin, 404), (demo, 403)):
+        ask(f'GET {path}', by=by, expect=status)
+        ask(f'PATCH {path}', {'credential': {'blob': 'new'}}, by=by, expect=status)
+        ask(f'DELETE {path}', by=by, expect=status)
 
 
 def test_credentials_are_stored_encrypted(store, credential):
@@ -91,7 +94,8 @@ def test_keys_for_ec2(ask, admin, demo, id_of):
     assert (keys['user_id'], keys['tenant_id'], len(keys['access']), len(keys['secret'])) == (user, project, 32, 32)
     assert ask(f'GET {path}', by=admin).json['credentials'] == [keys]
     assert ask(f'GET {path}/{keys["access"]}', by=demo).json['credential'] == keys
-    ask(f'POST {path}', {'tenant_id': id_of('projects', 'admin')}, by=demo, expect=403)
+    ask(f'POST {path}', {'tenant_id': id_of('projects', 'service')}, by=demo, expect=201)
+    ask(f'POST {path}', {'tenant_id': UNKNOWN}, by=demo, expect=404)
     others = f'/v3/users/{id_of("users", "admin")}/credentials/OS-EC2'
     for request in (f'GET {others}', f'GET {others}/{keys["access"]}', f'DELETE {others}/{keys["access"]}'):
         ask(request, by=demo, expect=403)
@@ -193,7 +197,7 @@ def test_a_program_makes_no_stronger_one(ask, robot, id_of):
     assert [role['name'] for role in made.json['application_credential']['roles']] == ['reader']
 
 
-def test_the_life_of_an_access_rule(ask, admin, demo, robot, id_of):
+def test_the_life_of_an_access_rule(ask, admin, demo, robot, id_of, log_in):
     rule = {'service': 'compute', 'method': 'GET', 'path': '/v2.1/servers'}
     made, response = robot(access_rules=[rule])
     [bound] = made['access_rules']
@@ -202,7 +206,10 @@ def test_the_life_of_an_access_rule(ask, admin, demo, robot, id_of):
     rules = f'/v3/users/{made["user_id"]}/access_rules'
     [shown] = ask(f'GET {rules}', by=demo).json['access_rules']
     assert shown.items() >= bound.items()
-    assert ask(f'GET {rules}/{bound["id"]}', by=admin).json['access_rule'] == shown
+    on_system = log_in('admin', scope={'system': {'all': True}})
+    assert ask(f'GET {rules}/{bound["id"]}', by=on_system).json['access_rule'] == shown
+    for request in (f'GET {rules}', f'GET {rules}/{bound["id"]}', f'DELETE {rules}/{bound["id"]}'):
+        ask(request, by=admin, expect=403)
     ask(f'DELETE {rules}/{bound["id"]}', by=demo, expect=403)
     other, _ = robot('other', access_rules=[{'id': bound['id']}, rule | {'method': 'POST'}])
     assert other['access_rules'][0] == bound
@@ -213,7 +220,7 @@ def test_the_life_of_an_access_rule(ask, admin, demo, robot, id_of):
     ask(f'DELETE {rules}/{bound["id"]}', by=demo, expect=204)
     ask(f'GET {rules}/{bound["id"]}', by=demo, expect=404)
     ask(f'GET /v3/users/{id_of("users", "admin")}/access_rules', by=demo, expect=403)
-    ask('GET /v3/users/%ff/access_rules', by=admin, expect=404)
+    ask('GET /v3/users/%ff/access_rules', by=on_system, expect=404)
 
 
 def test_access_rules_bind_the_program(ask, robot):

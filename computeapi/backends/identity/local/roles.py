@@ -122,6 +122,7 @@ class GrantManager(Manager):
         """Give a user or group a role on a target; idempotent."""
         with self.change() as connection:
             self._require_all(connection, kind, actor_id, target, role_id, lock=True)
+            self._require_own_role(connection, target, role_id)
             values = _grant(actor_id, target, role_id, inherited)
             if not GRANTS.find(connection, **values):
                 GRANTS.insert(connection, **values)
@@ -184,12 +185,11 @@ class GrantManager(Manager):
         for noun, records, record_id in wanted:
             if record_id is not None and records.find(connection, lock=lock, id=record_id) is None:
                 raise errors.NotFound(f'Could not find {noun}: {record_id}.')
-        self._require_own_role(connection, target, role_id)
 
-    def _require_own_role(self, connection: sa.Connection, target: Target, role_id: str | None) -> None:
+    def _require_own_role(self, connection: sa.Connection, target: Target, role_id: str) -> None:
         """A domain-specific role is for the domain's projects, not for the system; Keystone accepts it on any
         domain."""
-        role = ROLES.find(connection, id=role_id) if role_id else None
+        role = ROLES.find(connection, id=role_id)
         if role is None or role.domain_id == NO_DOMAIN or target.kind == 'domain':
             return
         if target == SYSTEM:
