@@ -7,6 +7,7 @@ in a domain only, and its lists are of that domain.
 from collections.abc import Iterable
 from typing import TypeVar
 
+from computeapi.db.identity import Token
 from computeapi.standalone.access import RoleRule, require
 from computeapi.web.request import Request
 
@@ -34,6 +35,11 @@ def require_self(req: Request, user_id: str | None) -> None:
 def require_self_or_reader(req: Request, user_id: str | None) -> None:
     """Allows users themselves, and readers of the system."""
     require(req.allows(SYSTEM_READER) or req.context.user_id == user_id)
+
+
+def require_direct(token: Token) -> None:
+    """Forbidden for a trust: the trustee could keep what it sees and makes."""
+    require(token.trust_id is None)
 
 
 def in_own_domain(req: Request, records: Iterable[R]) -> list[R]:

@@ -10,6 +10,7 @@ from computeapi.standalone.identity.access import (
     CLOUD_ADMIN,
     CLOUD_CALLER,
     SYSTEM_READER,
+    require_direct,
     require_self,
     require_self_or_reader,
 )
@@ -65,6 +66,7 @@ class KeystoneApplicationCredentials(KeystoneController):
     @operation('GET', policy=CLOUD_CALLER)
     def list(self, req: Request, user_id: str) -> dict[str, Any]:
         require_self_or_reader(req, user_id)
+        require_direct(self.token(req))
         self.identity.users.get(user_id)
         wanted = filters(req, 'name')
         found = self.identity.application_credentials.list(user_id=user_id, **wanted)
@@ -97,6 +99,7 @@ class KeystoneApplicationCredentials(KeystoneController):
     def show(self, req: Request, user_id: str, credential_id: str) -> dict[str, Any]:
         require_self_or_reader(req, user_id)
         require_self_or_reader(req, self.owner(user_id, credential_id))
+        require_direct(self.token(req))
         row = self.identity.application_credentials.of(user_id, credential_id)
         return {'application_credential': credential_view(req, row, self.role_names(), self.rules(user_id))}
 
@@ -124,26 +127,25 @@ class KeystoneAccessRules(KeystoneController):
 
     @operation('GET', policy=CLOUD_CALLER)
     def list(self, req: Request, user_id: str) -> dict[str, Any]:
-        require_self_or_system(req, SYSTEM_READER, user_id)
+        self.require_user(req, SYSTEM_READER, user_id)
         self.identity.users.get(user_id)
         found = self.identity.access_rules.list(user_id=user_id, **filters(req, 'service', 'path', 'method'))
         return collection(req, 'access_rules', found, rule_view)
 
     @operation('GET', '/{rule_id}', policy=CLOUD_CALLER)
     def show(self, req: Request, user_id: str, rule_id: str) -> dict[str, Any]:
-        require_self_or_system(req, SYSTEM_READER, user_id)
+        self.require_user(req, SYSTEM_READER, user_id)
         return {'access_rule': rule_view(req, self.identity.access_rules.of(user_id, rule_id))}
 
     @operation('DELETE', '/{rule_id}', policy=CLOUD_CALLER, status=204)
     def delete(self, req: Request, user_id: str, rule_id: str) -> None:
-        require_self_or_system(req, CLOUD_ADMIN, user_id)
+        self.require_user(req, CLOUD_ADMIN, user_id)
         self.identity.access_rules.delete(user_id, rule_id)
 
-
-def require_self_or_system(req: Request, policy: RoleRule, user_id: str) -> None:
-    """Allows users themselves, and who passes the rule by a role on the system, which administrators of projects do
-    not."""
-    require(req.context.user_id == user_id or bool(req.context.system_scope and req.allows(policy)))
+    def require_user(self, req: Request, policy: RoleRule, user_id: str) -> None:
+        """Allows users themselves, and those who pass the rule by a role on the system, but nobody by a trust."""
+        require(req.context.user_id == user_id or bool(req.context.system_scope and req.allows(policy)))
+        require_direct(self.token(req))
 
 
 def rule_document(rule: CredentialRule) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Secrets that users store for other services, including EC2 key pairs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -9,7 +9,13 @@ from computeapi.backends.identity.local.application_credentials import require_u
 from computeapi.backends.identity.local.stored_credentials import EC2, Credential, id_of_access_key
 from computeapi.db.identity import Token
 from computeapi.standalone.access import CALLER, WRITER, require
-from computeapi.standalone.identity.access import CLOUD_CALLER, SYSTEM_READER, require_self, require_self_or_reader
+from computeapi.standalone.identity.access import (
+    CLOUD_CALLER,
+    SYSTEM_READER,
+    require_direct,
+    require_self,
+    require_self_or_reader,
+)
 from computeapi.standalone.identity.base import (
     ID,
     NAME,
@@ -39,22 +45,22 @@ class KeystoneCredentials(KeystoneController):
     @operation('GET', policy=CALLER)
     def list(self, req: Request) -> dict[str, Any]:
         """List all credentials for readers of the system, the caller's own for others."""
-        require_direct(self.token(req))
         own = {} if req.allows(SYSTEM_READER) else {'user_id': req.context.user_id}
         found = self.identity.credentials.list(**filters(req, 'user_id', 'type') | own)
-        return collection(req, 'credentials', found, credential_view)
+        return collection(req, 'credentials', within_reach(self.token(req), found), credential_view)
 
     @operation('POST', policy=CALLER, body=CREATE, status=201)
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
         asked = {'user_id': req.context.user_id} | body['credential']
         self.require_owner(req, asked['user_id'])
+        require_reach(self.token(req), asked.get('project_id'))
         return {'credential': credential_view(req, self.identity.credentials.create(**asked))}
 
     @operation('GET', '/{credential_id}', policy=CALLER)
     def show(self, req: Request, credential_id: str) -> dict[str, Any]:
-        require_direct(self.token(req))
         require_self_or_reader(req, self.owner(credential_id))
         found = self.identity.credentials.get(credential_id)
+        require_reach(self.token(req), found.project_id)
         return {'credential': credential_view(req, found)}
 
     @operation('PATCH', '/{credential_id}', policy=CALLER, body=UPDATE)
@@ -63,11 +69,14 @@ class KeystoneCredentials(KeystoneController):
         current = self.identity.credentials.get(credential_id)
         changes = {name: body['credential'][name] for name in PROPERTIES if name in body['credential']}
         self.require_owner(req, changes.get('user_id', current.user_id))
+        for project_id in (current.project_id, changes.get('project_id', current.project_id)):
+            require_reach(self.token(req), project_id)
         return {'credential': credential_view(req, self.identity.credentials.update(credential_id, **changes))}
 
     @operation('DELETE', '/{credential_id}', policy=CALLER, status=204)
     def delete(self, req: Request, credential_id: str) -> None:
         self.require_owner(req, self.owner(credential_id))
+        require_reach(self.token(req), self.identity.credentials.get(credential_id).project_id)
         self.identity.credentials.delete(credential_id)
 
     def owner(self, credential_id: str) -> str | None:
@@ -86,27 +95,29 @@ class EC2Credentials(KeystoneController):
     @operation('GET', policy=CLOUD_CALLER)
     def list(self, req: Request, user_id: str) -> dict[str, Any]:
         require_self_or_reader(req, user_id)
-        require_direct(self.token(req))
         found = self.identity.credentials.list(user_id=user_id, type=EC2)
-        return collection(req, 'credentials', found, ec2_view)
+        return collection(req, 'credentials', within_reach(self.token(req), found), ec2_view)
 
     @operation('POST', policy=CLOUD_CALLER, body=having({'tenant_id': ID}, 'tenant_id'), status=201)
     def create(self, req: Request, user_id: str, body: dict[str, Any]) -> dict[str, Any]:
         """Create a key pair for a project. Where the user has no role, it is of no use."""
         self.require_writer(req, user_id)
+        require_reach(self.token(req), body['tenant_id'])
         self.identity.projects.get(body['tenant_id'])
         return {'credential': ec2_view(req, self.identity.credentials.create_ec2(user_id, body['tenant_id']))}
 
     @operation('GET', '/{access}', policy=CLOUD_CALLER)
     def show(self, req: Request, user_id: str, access: str) -> dict[str, Any]:
         require_self_or_reader(req, user_id)
-        require_direct(self.token(req))
         found = self.identity.credentials.get(_id_of(access), user_id=user_id, type=EC2)
+        require_reach(self.token(req), found.project_id)
         return {'credential': ec2_view(req, found)}
 
     @operation('DELETE', '/{access}', policy=CLOUD_CALLER, status=204)
     def delete(self, req: Request, user_id: str, access: str) -> None:
         self.require_writer(req, user_id)
+        found = self.identity.credentials.get(_id_of(access), user_id=user_id, type=EC2)
+        require_reach(self.token(req), found.project_id)
         self.identity.credentials.delete(_id_of(access), user_id=user_id, type=EC2)
 
     def look_up(self, method: str, ids: Mapping[str, str]) -> None:
@@ -120,9 +131,16 @@ class EC2Credentials(KeystoneController):
         require_unrestricted(self.token(req))
 
 
-def require_direct(token: Token) -> None:
-    """Forbidden for a trust: the trustee could keep the secrets that it sees."""
-    require(token.trust_id is None)
+def within_reach(token: Token, found: Iterable[Credential]) -> list[Credential]:
+    """The secrets that a token may show. An application credential is for one project, and so is what it sees."""
+    require_direct(token)
+    return [each for each in found if token.application_credential_id is None or each.project_id == token.project_id]
+
+
+def require_reach(token: Token, project_id: str | None) -> None:
+    """Forbidden if the token may not show or change secrets for this project, or those for none."""
+    require_direct(token)
+    require(token.application_credential_id is None or project_id == token.project_id)
 
 
 def credential_view(req: Request, credential: Credential) -> dict[str, Any]:

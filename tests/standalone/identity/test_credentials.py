@@ -172,6 +172,31 @@ def test_a_restricted_program_leaves_no_keys(ask, robot, id_of):
     ask(f'POST {path}', {'tenant_id': id_of('projects', 'demo')}, by=token, expect=403)
 
 
+@pytest.mark.parametrize('unrestricted', [False, True])
+def test_a_program_has_the_keys_of_its_project_alone(ask, demo, robot, credential, id_of, unrestricted):
+    path, place = f'/v3/users/{id_of("users", "demo")}/credentials/OS-EC2', id_of('projects', 'service')
+    mine, other = (
+        ask(f'POST {path}', {'tenant_id': project}, by=demo, expect=201).json['credential']
+        for project in (id_of('projects', 'demo'), place)
+    )
+    token = robot(unrestricted=unrestricted)[1].headers['X-Subject-Token']
+    assert ask(f'GET {path}', by=token).json['credentials'] == [mine]
+    [kept] = ask('GET /v3/credentials', by=token).json['credentials']
+    assert ask(f'GET /v3/credentials/{kept["id"]}', by=token).json['credential'] == kept
+    assert ask(f'GET {path}/{mine["access"]}', by=token).json['credential'] == mine
+    ask(f'POST {path}', {'tenant_id': place}, by=token, expect=403)
+    for body in ({'type': 'x', 'blob': 'x'}, {'type': 'x', 'blob': 'x', 'project_id': place}):
+        ask('POST /v3/credentials', {'credential': body}, by=token, expect=403)
+    ask(f'PATCH /v3/credentials/{kept["id"]}', {'credential': {'project_id': place}}, by=token, expect=403)
+    for method in ('GET', 'DELETE'):
+        ask(f'{method} {path}/{other["access"]}', by=token, expect=403)
+    for method, body in (('GET', None), ('PATCH', {'credential': {'blob': 'x'}}), ('DELETE', None)):
+        ask(f'{method} /v3/credentials/{credential["id"]}', body, by=token, expect=403)
+    if unrestricted:
+        ask(f'PATCH /v3/credentials/{kept["id"]}', {'credential': {'type': 'x'}}, by=token)
+        ask(f'DELETE /v3/credentials/{kept["id"]}', by=token, expect=204)
+
+
 def test_a_program_has_what_its_user_still_has(ask, admin, robot, make, id_of):
     """Roles that the user has by group membership come and go for the application credential too, within its roles."""
     group, picker = make('groups', name='pickers')['id'], make('roles', name='picker')['id']

@@ -235,8 +235,13 @@ def test_who_acts_by_a_trust_sees_no_secrets(ask, demo, give, token, facts):
     ec2 = f'/v3/users/{facts["trustor_user_id"]}/credentials/OS-EC2'
     keys = ask(f'POST {ec2}', {'tenant_id': facts['project_id']}, by=demo, expect=201).json['credential']
     [kept] = ask('GET /v3/credentials', by=demo).json['credentials']
+    path = ec2.removesuffix('/credentials/OS-EC2')
+    body = {'application_credential': {'name': 'x', 'access_rules': [{'service': 'x', 'method': 'GET', 'path': '/'}]}}
+    made = ask(f'POST {path}/application_credentials', body, by=demo, expect=201).json['application_credential']
+    programs, rules = f'{path}/application_credentials', f'{path}/access_rules'
+    others = (programs, f'{programs}/{made["id"]}', rules, f'{rules}/{made["access_rules"][0]["id"]}')
     acting = token(give())
-    for path in (ec2, f'{ec2}/{keys["access"]}', '/v3/credentials', f'/v3/credentials/{kept["id"]}'):
+    for path in (ec2, f'{ec2}/{keys["access"]}', '/v3/credentials', f'/v3/credentials/{kept["id"]}', *others):
         ask(f'GET {path}', by=demo)
         ask(f'GET {path}', by=acting, expect=403)
 
