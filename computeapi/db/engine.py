@@ -71,9 +71,8 @@ class Store:
         self.watch = Watch()
         if self.dialect == 'sqlite':
             self.engine = _sqlite_engine(self.url, pool_size, patience, durable=durable, alone=alone)
-            self.writer = _sqlite_writer(self.engine)
         else:
-            self.engine = self.writer = _server_engine(self.url, pool_size, patience)
+            self.engine = _server_engine(self.url, pool_size, patience)
         sa.event.listen(self.engine, 'handle_error', unfit, retval=True)
         self.views = _views(self.engine)
         self.clock = clock_of(self.dialect, self.ask)
@@ -101,7 +100,7 @@ class Store:
         """A transaction: committed at the end of the block, rolled back on an exception."""
         notes: list[str] | None = None if self.noted is None else []
         self.views.make_room()
-        with self.watch.watching(), self.writer.connect() as connection:
+        with self.watch.watching(), self.engine.connect() as connection:
             connection = connection.execution_options(computeapi_notes=notes, **quota_usages.new())
             with self.transaction(connection):
                 yield connection
@@ -154,7 +153,7 @@ class Store:
     def _patient(self) -> Iterator[sa.Engine]:
         """An engine without time limits."""
         if self.dialect == 'sqlite':
-            yield self.writer
+            yield self.engine
             return
         engine = _server_engine(self.url, 1, ENDLESS)
         try:
@@ -320,6 +319,8 @@ def _sqlite_engine(url: sa.URL, pool_size: int, limits: Patience, *, durable: bo
         connect_args={'timeout': limits.lock, 'check_same_thread': False},
     )
     engine.dialect.statement_compiler = HintingCompiler
+    # A listener for the event would cost more: each statement would then look for listeners, too.
+    engine.dialect.do_begin = _begin  # type: ignore[method-assign]
     _read_json_quickly(engine)
 
     @sa.event.listens_for(engine, 'connect')
@@ -339,12 +340,7 @@ def _sqlite_engine(url: sa.URL, pool_size: int, limits: Patience, *, durable: bo
     return engine
 
 
-def _sqlite_writer(engine: sa.Engine) -> sa.Engine:
-    """The same connections, for transactions with changes. Pure readers do not pay for the event."""
-    writer = engine.execution_options()
-
-    @sa.event.listens_for(writer, 'begin')
-    def begin(connection: sa.Connection) -> None:
-        connection.exec_driver_sql('BEGIN IMMEDIATE')
-
-    return writer
+def _begin(dbapi_connection: Any) -> None:
+    """Begin a transaction with changes, unless a view has begun one without."""
+    if not dbapi_connection.in_transaction:
+        dbapi_connection.execute('BEGIN IMMEDIATE')
