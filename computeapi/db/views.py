@@ -69,10 +69,9 @@ class SteadyViews(Views):
     def view(self) -> Iterator[sa.Connection]:
         """A connection that sees what was committed before its first query, and nothing later."""
         with super().view() as connection:
-            # It takes no lock, so it cannot fail; through SQLAlchemy it would cost as much as a query.
+            # It takes no lock, so it cannot fail; through SQLAlchemy it would cost as much as a query. To SQLAlchemy,
+            # all views of the connection are in the transaction that begins with its first query.
             driver: Any = connection.connection.dbapi_connection
             driver.execute('BEGIN')
             yield connection
-            connection.rollback()
-            # SQLAlchemy rolls back only if there was a query.
             driver.rollback()
