@@ -13,7 +13,6 @@ import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -171,7 +170,7 @@ class Tasks:
 
     def frozen(self, context: Context) -> dict[str, Any]:
         token = context.sealed_token or self.seal.closed(context.auth_token)
-        facts = asdict(context) | {'auth_token': None, 'sealed_token': token, 'roles': sorted(context.roles)}
+        facts = {**vars(context), 'auth_token': None, 'sealed_token': token, 'roles': sorted(context.roles)}
         del facts['service_roles']
         return {name: value for name, value in facts.items() if value is not None}
 

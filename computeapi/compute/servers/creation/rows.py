@@ -3,7 +3,7 @@
 import re
 import string
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -151,7 +151,7 @@ def remembered(source: Source) -> dict[str, Any]:
 
 def block_device(device: Device, server_id: str, attachment_id: str | None, now: datetime) -> dict[str, Any]:
     """The row of a disk; attachment_id: that of a volume that is already reserved for the server."""
-    facts = {name: value for name, value in asdict(device).items() if name != 'no_device'}
+    facts = {name: value for name, value in vars(device).items() if name != 'no_device'}
     more = {'uuid': chance.new_id(), 'server_id': server_id, 'attachment_id': attachment_id, 'created_at': now}
     return facts | more
 
