@@ -99,8 +99,7 @@ class Store:
     def write(self) -> Iterator[sa.Connection]:
         """A transaction: committed at the end of the block, rolled back on an exception."""
         notes: list[str] | None = None if self.noted is None else []
-        self.views.make_room()
-        with self.watch.watching(), self.engine.connect() as connection:
+        with self.watch.watching(), self.views.change() as connection:
             connection = connection.execution_options(computeapi_notes=notes, **quota_usages.new())
             with self.transaction(connection):
                 yield connection
@@ -284,8 +283,7 @@ def _server_engine(url: sa.URL, pool_size: int, limits: Patience) -> sa.Engine:
 def _views(engine: sa.Engine) -> Views:
     if engine.dialect.name == 'sqlite':
         return SteadyViews(engine, MOST_KEPT if isinstance(engine.pool, sa.QueuePool) else 0)
-    # With READ COMMITTED each statement sees the latest commits anyway; a transaction would cost two more round trips.
-    return Views(engine.execution_options(isolation_level='AUTOCOMMIT'), MOST_KEPT, patience.is_there)
+    return Views(engine, MOST_KEPT, patience.is_there)
 
 
 class HintingCompiler(SQLiteCompiler):

@@ -95,6 +95,8 @@ def flush(connection: sa.Connection) -> None:
     pending = connection.get_execution_options()[PENDING]
     rows = [{**held._asdict(), 'amount': amount} for held, amount in sorted(pending.items()) if amount]
     upsert(connection, quota_usages, rows, added=('amount',))
+    # The connection may be kept.
+    pending.clear()
 
 
 def of_server(row: Mapping[str, Any]) -> dict[Counted, int]:

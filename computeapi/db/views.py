@@ -1,6 +1,6 @@
-"""The read connections of a database.
+"""The connections of a database.
 
-They are kept open between queries: getting and returning one takes longer than most queries."""
+Those that read are kept open between queries: getting and returning one takes longer than most queries."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -40,7 +40,12 @@ class Views:
                 return connection
             connection.invalidate()
             connection.close()
-        return self.engine.connect()
+        return self._connected()
+
+    def _connected(self) -> sa.Connection:
+        # With READ COMMITTED each statement sees the latest commits anyway; a transaction would cost two more round
+        # trips. An engine with this option has a listener, for which each statement would look.
+        return self.engine.connect().execution_options(isolation_level='AUTOCOMMIT')
 
     def _keep(self, connection: sa.Connection) -> None:
         if len(self.kept) < self.most:
@@ -48,7 +53,14 @@ class Views:
         else:
             connection.close()
 
-    def make_room(self) -> None:
+    @contextmanager
+    def change(self) -> Iterator[sa.Connection]:
+        """A connection for a transaction with changes."""
+        self._make_room()
+        with self.engine.connect() as connection:
+            yield connection
+
+    def _make_room(self) -> None:
         """Return a connection to an exhausted pool, so that it need not create another: a process has no more than it
         uses at a time."""
         if self.kept and not self.engine.pool.checkedin():  # type: ignore[attr-defined]
@@ -65,6 +77,9 @@ class Views:
 class SteadyViews(Views):
     """Views of SQLite, each of which is a consistent snapshot."""
 
+    def _connected(self) -> sa.Connection:
+        return self.engine.connect()
+
     @contextmanager
     def view(self) -> Iterator[sa.Connection]:
         """A connection that sees what was committed before its first query, and nothing later."""
@@ -75,3 +90,11 @@ class SteadyViews(Views):
             driver.execute('BEGIN')
             yield connection
             driver.rollback()
+
+    @contextmanager
+    def change(self) -> Iterator[sa.Connection]:
+        """One of the same connections: what it has in memory remains valid after its own changes."""
+        with super().view() as connection:
+            # The transaction of its views.
+            connection.rollback()
+            yield connection

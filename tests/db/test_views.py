@@ -89,6 +89,25 @@ def test_a_change_is_made_by_a_connection_that_was_kept(store):
     assert len(made) == 1
 
 
+def test_looks_and_changes_use_one_connection_in_turn(store):
+    fetched = []
+    sa.event.listen(store.engine.pool, 'checkout', lambda *facts: fetched.append(facts))
+    for _ in range(3):
+        store.ask(number)
+        add(store)
+    assert fetched == []
+
+
+def test_a_change_that_fails_leaves_nothing_behind(store):
+    with pytest.raises(KeyError), store.write() as connection:
+        connection.exec_driver_sql('INSERT INTO things VALUES (1)')
+        raise KeyError
+    assert store.views.kept == []
+    assert store.ask(number) == 0
+    add(store)
+    assert store.ask(number) == 1
+
+
 @pytest.mark.parametrize('url', ['sqlite://', 'sqlite:///:memory:'])
 def test_of_a_database_in_memory_each_thread_has_its_own(url):
     with contextlib.closing(Store(url)) as store:
