@@ -156,8 +156,8 @@ class Collection:
                 self.complete(work, documents)
         return documents
 
-    def get(self, work: Work, resource_id: str) -> Document:
-        found = self.find(work, id=resource_id)
+    def get(self, work: Work, resource_id: str, *, complete: bool = True) -> Document:
+        found = self.find(work, complete=complete, id=resource_id)
         if not found:
             raise self.missing(id=resource_id)
         return found[0]

@@ -136,7 +136,7 @@ def _check_device_owner(work: Work, facts: Document) -> None:
 
 def _check_network(work: Work, network_id: str) -> None:
     """Raises Forbidden for an external network that is not shared: it is for routers and floating IPs."""
-    network = NETWORKS.get(work, network_id)
+    network = NETWORKS.get(work, network_id, complete=False)
     if network['router:external'] and not is_owner(work, network_id) and not is_usable(work, network_id):
         raise errors.Forbidden('rule:create_port is disallowed by policy')
 
