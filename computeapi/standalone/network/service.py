@@ -12,6 +12,7 @@ from computeapi.standalone.service import ServiceApp, ServiceController, json_re
 from computeapi.versions import History
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
+from computeapi.web.routing import Match
 
 # Neutron's names of errors, where they differ from the names of our classes.
 TYPES: dict[type[Exception], str] = {
@@ -45,6 +46,10 @@ class NeutronApp(ServiceApp):
 
     service_types = ('network', 'networking')
     statuses = ((errors.RevisionMismatch, 412), (errors.OverQuota, 409))
+
+    def find(self, req: Request) -> Match | None:
+        # Clients such as shade name the format of the answer in the path: /networks.json.
+        return self.routes.find({**req.environ, 'PATH_INFO': req.environ['PATH_INFO'].removesuffix('.json')})
 
     @classmethod
     def refusal(cls, req: Request, status: int, message: str, error: Exception) -> webob.Response:

@@ -253,3 +253,11 @@ def test_a_project_has_so_many_address_scopes(ask, create, monkeypatch):
     for expect in (201, 201, 409):
         ask('POST /address-scopes', {'address_scope': {'name': 'a', 'ip_version': 4}}, expect=expect)
     ask('POST /address-scopes', {'address_scope': {'name': 'a', 'ip_version': 4}}, by='bob', expect=201)
+
+
+def test_a_path_may_name_the_format(ask):
+    router = ask('POST /routers.json', {'router': {'name': 'one'}}, expect=201).json['router']
+    assert router in ask('GET /routers.json?name=one', expect=200).json['routers']
+    ask(f'PUT /routers/{router["id"]}.json', {'router': {'name': 'two'}}, expect=200)
+    ask(f'DELETE /routers/{router["id"]}.json', expect=204)
+    ask('GET /routers.xml', expect=404)
