@@ -27,6 +27,11 @@ class NeutronQuotas(NeutronController):
         every = self.networks.all_quotas(req.context)
         return {'quotas': [{**limits, **_named(project_id)} for project_id, limits in every.items()]}
 
+    @operation('GET', '/tenant', policy=CALLER)
+    def whose(self, req: Request) -> dict[str, Any]:
+        """Show the project of the caller, which python-neutronclient asks for before it asks for quotas."""
+        return dict.fromkeys(('project', 'tenant'), _named(req.context.project_id))
+
     @operation('GET', '/{project_id}', policy=CALLER)
     def show(self, req: Request, project_id: str) -> dict[str, Any]:
         _check_sight(req, project_id)
@@ -38,7 +43,6 @@ class NeutronQuotas(NeutronController):
         return {'quota': defaults()}
 
     @operation('GET', '/{project_id}/details', policy=CALLER)
-    @operation('GET', '/{project_id}/details.json', policy=CALLER)
     def show_details(self, req: Request, project_id: str) -> dict[str, Any]:
         _check_sight(req, project_id)
         return {'quota': self.networks.quota_details(req.context, project_id)}
@@ -60,7 +64,7 @@ class NeutronQuotas(NeutronController):
         self.networks.reset_quotas(req.context, project_id)
 
 
-def _named(project_id: str) -> dict[str, str]:
+def _named(project_id: str | None) -> dict[str, str | None]:
     return {'project_id': project_id, 'tenant_id': project_id}
 
 

@@ -915,6 +915,7 @@ def test_quotas_are_shown_changed_and_reset(ask):
     changed = ask('PUT /quotas/apples', {'quota': {'port': 7, 'router': '-1'}}, by='admin', expect=200).json['quota']
     assert changed == {**usual, 'port': 7, 'router': -1} == ask('GET /quotas/apples').json['quota']
     assert ask('GET /quotas/apples/default').json['quota'] == usual
+    assert ask('GET /quotas/tenant.json', expect=200).json['tenant']['tenant_id'] == 'apples'
     [listed] = ask('GET /quotas', by='admin').json['quotas']
     assert listed == {**changed, 'project_id': 'apples', 'tenant_id': 'apples'}
     ask('DELETE /quotas/apples', by='admin', expect=204)
