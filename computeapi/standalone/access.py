@@ -14,18 +14,18 @@ class RoleRule(Policy):
     """A rule that administrators pass, and callers with one of these roles; None: everybody.
 
     system_roles: roles that count when they are held on the system.  domain_roles: roles that count when they are held
-    on the domain that the request is about.  on_domains: False: tokens for a domain do not pass, whatever their roles.
+    on the domain that the request is about.  on_domains: whether tokens for a domain pass at all.
     """
 
     default: str = ''
     roles: frozenset[str] | None = None
     system_roles: frozenset[str] = frozenset()
     domain_roles: frozenset[str] = frozenset()
-    on_domains: bool = True
+    on_domains: bool = False
 
 
-ANYBODY = RoleRule('anybody', description='Also who has no token: none is looked at.')
-CALLER = RoleRule('caller', description='Whoever has a token.')
+ANYBODY = RoleRule('anybody', description='Also who has no token: none is looked at.', on_domains=True)
+CALLER = RoleRule('caller', description='Whoever has a token that is not for a domain.')
 ADMIN = RoleRule('admin', roles=frozenset())
 WRITER = RoleRule('writer', roles=WRITERS, description='Not who may only read.')
 

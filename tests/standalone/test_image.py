@@ -15,7 +15,7 @@ from tests.standalone.callers import CALLERS, answer_of, authenticating
 RAW = {'disk_format': 'raw', 'container_format': 'bare'}
 PATCH = 'application/openstack-images-v2.1-json-patch'
 
-authenticate = authenticating(dora=Context(user_id='dora', domain_id='default', roles=frozenset({'member'})))
+authenticate = authenticating(dora=Context(user_id='dora', system_scope='all', roles=frozenset({'member'})))
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from computeapi.versions import History
 from computeapi.web.controller import action, api_version, operation
 from computeapi.web.filters import Microversion
 
-ROLES = {'admin': {'admin'}, 'member': {'member'}, 'reader': {'reader'}}
+ROLES = {'admin': {'admin'}, 'member': {'member'}, 'reader': {'reader'}, 'domain admin': {'admin'}}
 STARS = History({'1.0': 'The first version.', '1.5': 'Stars have names.'})
 
 
@@ -60,7 +60,9 @@ class Observatory(ServiceApp):
 def authenticate(token):
     if token not in ROLES:
         raise errors.NotAuthenticated()
-    return Context(user_id=token, project_id='sky', is_admin=token == 'admin', roles=frozenset(ROLES[token]))
+    roles = frozenset(ROLES[token])
+    scope = {'domain_id': 'sky'} if token == 'domain admin' else {'project_id': 'sky'}
+    return Context(user_id=token, is_admin='admin' in roles, roles=roles, **scope)
 
 
 @pytest.fixture
@@ -103,6 +105,10 @@ def ask():
         ('GET /v1/stars?near=%00', 'member', None, 400),
         ('DELETE /v1/stars', 'admin', None, 404),
         ('GET /v1/sky/stars', 'member', None, 404),
+        ('GET /v1/stars', 'domain admin', None, 403),
+        ('POST /v1/stars', 'domain admin', b'{"star": 1}', 403),
+        ('POST /v1/stars/1/action', 'domain admin', b'{"explode": null}', 403),
+        ('POST /v1/stars/anonymous', 'domain admin', None, 204),
     ],
 )
 def test_which_error_wins(ask, request_line, by, body, status):

@@ -18,13 +18,12 @@ MANAGER = frozenset({'manager'})
 MANAGED_ROLES = frozenset({'manager', 'member', 'reader'})
 """The names of the roles that managers of a domain may see and grant."""
 
-CLOUD_ADMIN = RoleRule('cloud_admin', roles=NONE, on_domains=False)
-CLOUD_READER = RoleRule('cloud_reader', roles=NONE, system_roles=READER, on_domains=False)
-CLOUD_CALLER = RoleRule('cloud_caller', description='Whoever has a token that is not for a domain.', on_domains=False)
-SYSTEM_READER = RoleRule('system_reader', roles=NONE, system_roles=READER)
-DOMAIN_READER = RoleRule('domain_reader', roles=NONE, system_roles=READER, domain_roles=READER)
-DOMAIN_MANAGER = RoleRule('domain_manager', roles=NONE, domain_roles=MANAGER)
-ROLE_READER = RoleRule('role_reader', roles=NONE, system_roles=READER, domain_roles=MANAGER)
+ANY_CALLER = RoleRule('any_caller', description='Whoever has a token.', on_domains=True)
+CLOUD_READER = RoleRule('cloud_reader', roles=NONE, system_roles=READER)
+SYSTEM_READER = RoleRule('system_reader', roles=NONE, system_roles=READER, on_domains=True)
+DOMAIN_READER = RoleRule('domain_reader', roles=NONE, system_roles=READER, domain_roles=READER, on_domains=True)
+DOMAIN_MANAGER = RoleRule('domain_manager', roles=NONE, domain_roles=MANAGER, on_domains=True)
+ROLE_READER = RoleRule('role_reader', roles=NONE, system_roles=READER, domain_roles=MANAGER, on_domains=True)
 
 
 def require_self(req: Request, user_id: str | None) -> None:

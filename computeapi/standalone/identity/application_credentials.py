@@ -5,15 +5,8 @@ from typing import Any
 
 from computeapi import errors
 from computeapi.db.identity import ApplicationCredential, CredentialRule
-from computeapi.standalone.access import RoleRule, require
-from computeapi.standalone.identity.access import (
-    CLOUD_ADMIN,
-    CLOUD_CALLER,
-    SYSTEM_READER,
-    require_direct,
-    require_self,
-    require_self_or_reader,
-)
+from computeapi.standalone.access import ADMIN, CALLER, RoleRule, require
+from computeapi.standalone.identity.access import SYSTEM_READER, require_direct, require_self, require_self_or_reader
 from computeapi.standalone.identity.base import (
     ID,
     NAME,
@@ -63,7 +56,7 @@ SHOWN = ('name', 'description', 'user_id', 'project_id', 'unrestricted')
 class KeystoneApplicationCredentials(KeystoneController):
     path = '/users/{user_id}/application_credentials'
 
-    @operation('GET', policy=CLOUD_CALLER)
+    @operation('GET', policy=CALLER)
     def list(self, req: Request, user_id: str) -> dict[str, Any]:
         require_self_or_reader(req, user_id)
         require_direct(self.token(req))
@@ -75,7 +68,7 @@ class KeystoneApplicationCredentials(KeystoneController):
             req, 'application_credentials', found, lambda req, row: credential_view(req, row, roles, rules)
         )
 
-    @operation('POST', policy=CLOUD_CALLER, body=CREATE, status=201)
+    @operation('POST', policy=CALLER, body=CREATE, status=201)
     def create(self, req: Request, user_id: str, body: dict[str, Any]) -> dict[str, Any]:
         require(req.context.user_id == user_id)
         asked = body['application_credential']
@@ -95,7 +88,7 @@ class KeystoneApplicationCredentials(KeystoneController):
         view = credential_view(req, row, self.role_names(), self.rules(user_id))
         return {'application_credential': view | {'secret': secret}}
 
-    @operation('GET', '/{credential_id}', policy=CLOUD_CALLER)
+    @operation('GET', '/{credential_id}', policy=CALLER)
     def show(self, req: Request, user_id: str, credential_id: str) -> dict[str, Any]:
         require_self_or_reader(req, user_id)
         require_self_or_reader(req, self.owner(user_id, credential_id))
@@ -103,7 +96,7 @@ class KeystoneApplicationCredentials(KeystoneController):
         row = self.identity.application_credentials.of(user_id, credential_id)
         return {'application_credential': credential_view(req, row, self.role_names(), self.rules(user_id))}
 
-    @operation('DELETE', '/{credential_id}', policy=CLOUD_CALLER, status=204)
+    @operation('DELETE', '/{credential_id}', policy=CALLER, status=204)
     def delete(self, req: Request, user_id: str, credential_id: str) -> None:
         require_self(req, user_id)
         require_self(req, self.owner(user_id, credential_id))
@@ -125,21 +118,21 @@ class KeystoneApplicationCredentials(KeystoneController):
 class KeystoneAccessRules(KeystoneController):
     path = '/users/{user_id}/access_rules'
 
-    @operation('GET', policy=CLOUD_CALLER)
+    @operation('GET', policy=CALLER)
     def list(self, req: Request, user_id: str) -> dict[str, Any]:
         self.require_user(req, SYSTEM_READER, user_id)
         self.identity.users.get(user_id)
         found = self.identity.access_rules.list(user_id=user_id, **filters(req, 'service', 'path', 'method'))
         return collection(req, 'access_rules', found, rule_view)
 
-    @operation('GET', '/{rule_id}', policy=CLOUD_CALLER)
+    @operation('GET', '/{rule_id}', policy=CALLER)
     def show(self, req: Request, user_id: str, rule_id: str) -> dict[str, Any]:
         self.require_user(req, SYSTEM_READER, user_id)
         return {'access_rule': rule_view(req, self.identity.access_rules.of(user_id, rule_id))}
 
-    @operation('DELETE', '/{rule_id}', policy=CLOUD_CALLER, status=204)
+    @operation('DELETE', '/{rule_id}', policy=CALLER, status=204)
     def delete(self, req: Request, user_id: str, rule_id: str) -> None:
-        self.require_user(req, CLOUD_ADMIN, user_id)
+        self.require_user(req, ADMIN, user_id)
         self.identity.access_rules.delete(user_id, rule_id)
 
     def require_user(self, req: Request, policy: RoleRule, user_id: str) -> None:

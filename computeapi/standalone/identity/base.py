@@ -14,8 +14,8 @@ from computeapi.backends.identity.local import LocalIdentity
 from computeapi.backends.identity.local.managers import PlainManager
 from computeapi.clock import parsed
 from computeapi.db.identity import Token
-from computeapi.standalone.access import CALLER, require
-from computeapi.standalone.identity.access import CLOUD_ADMIN, CLOUD_READER, DOMAIN_READER
+from computeapi.standalone.access import ADMIN, require
+from computeapi.standalone.identity.access import ANY_CALLER, CLOUD_READER, DOMAIN_READER
 from computeapi.standalone.query import truth
 from computeapi.standalone.schema import Schema, having, wrapped
 from computeapi.standalone.service import ServiceApp, ServiceController, json_response
@@ -190,7 +190,7 @@ class KeystoneCollection(KeystoneController):
     def list(self, req: Request) -> dict[str, Any]:
         return collection(req, self.kind, self.manager.list(**filters(req, *self.noun.filters)), self.view)
 
-    @operation('POST', policy=CLOUD_ADMIN, body=OBJECT, status=201)
+    @operation('POST', policy=ADMIN, body=OBJECT, status=201)
     def create(self, req: Request, body: Any) -> dict[str, Any]:
         return self.single(req, self.manager.create(**self.noun.new(body)))
 
@@ -198,12 +198,12 @@ class KeystoneCollection(KeystoneController):
     def show(self, req: Request, record_id: str) -> dict[str, Any]:
         return self.single(req, self.manager.get(record_id))
 
-    @operation('PATCH', '/{record_id}', policy=CLOUD_ADMIN, body=OBJECT)
+    @operation('PATCH', '/{record_id}', policy=ADMIN, body=OBJECT)
     def update(self, req: Request, record_id: str, body: Any) -> dict[str, Any]:
         changes = self.noun.changes(body, self.view(req, self.manager.get(record_id)))
         return self.single(req, self.manager.update(record_id, **changes))
 
-    @operation('DELETE', '/{record_id}', policy=CLOUD_ADMIN, status=204)
+    @operation('DELETE', '/{record_id}', policy=ADMIN, status=204)
     def delete(self, req: Request, record_id: str) -> None:
         self.manager.delete(record_id)
 
@@ -221,11 +221,11 @@ class KeystoneCollection(KeystoneController):
 class OpenCollection(KeystoneCollection):
     """Records that anyone with a token may see."""
 
-    @operation('GET', policy=CALLER)
+    @operation('GET', policy=ANY_CALLER)
     def list(self, req: Request) -> dict[str, Any]:
         return super().list(req)
 
-    @operation('GET', '/{record_id}', policy=CALLER)
+    @operation('GET', '/{record_id}', policy=ANY_CALLER)
     def show(self, req: Request, record_id: str) -> dict[str, Any]:
         return super().show(req, record_id)
 

@@ -6,7 +6,8 @@ from typing import Any
 from computeapi import errors
 from computeapi.backends.identity.local.catalog import ENDPOINT, GROUP, INTERFACES, Association, address, resolved
 from computeapi.db.catalog import CatalogEndpoint, CatalogService, EndpointGroup
-from computeapi.standalone.identity.access import CLOUD_ADMIN, CLOUD_READER
+from computeapi.standalone.access import ADMIN
+from computeapi.standalone.identity.access import CLOUD_READER
 from computeapi.standalone.identity.base import (
     BOOLEAN,
     ID,
@@ -53,7 +54,7 @@ class KeystoneRegions(OpenCollection):
     kind = 'regions'
     noun = Noun('region', REGION, (), ('parent_region_id',), ('id',))
 
-    @operation('PUT', '/{record_id}', policy=CLOUD_ADMIN, body=having({'region': OBJECT}, 'region'), status=201)
+    @operation('PUT', '/{record_id}', policy=ADMIN, body=having({'region': OBJECT}, 'region'), status=201)
     def create_as(self, req: Request, record_id: str, body: Any) -> dict[str, Any]:
         region = {'id': record_id, **body['region']}
         if region['id'] != record_id:
@@ -123,7 +124,7 @@ class Associations(KeystoneController):
 
     what: Association
 
-    @operation('PUT', policy=CLOUD_ADMIN, status=204)
+    @operation('PUT', policy=ADMIN, status=204)
     def give(self, req: Request, project_id: str, record_id: str) -> None:
         self.identity.catalog.give(self.what, record_id, project_id)
 
@@ -131,7 +132,7 @@ class Associations(KeystoneController):
     def check(self, req: Request, project_id: str, record_id: str) -> Any:
         self.identity.catalog.check_given(self.what, record_id, project_id)
 
-    @operation('DELETE', policy=CLOUD_ADMIN, status=204)
+    @operation('DELETE', policy=ADMIN, status=204)
     def take(self, req: Request, project_id: str, record_id: str) -> None:
         self.identity.catalog.take(self.what, record_id, project_id)
 

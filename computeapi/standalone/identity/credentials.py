@@ -10,7 +10,7 @@ from computeapi.backends.identity.local.stored_credentials import EC2, Credentia
 from computeapi.db.identity import Token
 from computeapi.standalone.access import CALLER, WRITER, require
 from computeapi.standalone.identity.access import (
-    CLOUD_CALLER,
+    ANY_CALLER,
     SYSTEM_READER,
     require_direct,
     require_self,
@@ -42,28 +42,28 @@ UPDATE = wrapped('credential', {**PROPERTIES, 'id': ID, 'links': {'type': 'objec
 class KeystoneCredentials(KeystoneController):
     path = '/credentials'
 
-    @operation('GET', policy=CALLER)
+    @operation('GET', policy=ANY_CALLER)
     def list(self, req: Request) -> dict[str, Any]:
         """List all credentials for readers of the system, the caller's own for others."""
         own = {} if req.allows(SYSTEM_READER) else {'user_id': req.context.user_id}
         found = self.identity.credentials.list(**filters(req, 'user_id', 'type') | own)
         return collection(req, 'credentials', within_reach(self.token(req), found), credential_view)
 
-    @operation('POST', policy=CALLER, body=CREATE, status=201)
+    @operation('POST', policy=ANY_CALLER, body=CREATE, status=201)
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
         asked = {'user_id': req.context.user_id} | body['credential']
         self.require_owner(req, asked['user_id'])
         require_reach(self.token(req), asked.get('project_id'))
         return {'credential': credential_view(req, self.identity.credentials.create(**asked))}
 
-    @operation('GET', '/{credential_id}', policy=CALLER)
+    @operation('GET', '/{credential_id}', policy=ANY_CALLER)
     def show(self, req: Request, credential_id: str) -> dict[str, Any]:
         require_self_or_reader(req, self.owner(credential_id))
         found = self.identity.credentials.get(credential_id)
         require_reach(self.token(req), found.project_id)
         return {'credential': credential_view(req, found)}
 
-    @operation('PATCH', '/{credential_id}', policy=CALLER, body=UPDATE)
+    @operation('PATCH', '/{credential_id}', policy=ANY_CALLER, body=UPDATE)
     def update(self, req: Request, credential_id: str, body: dict[str, Any]) -> dict[str, Any]:
         self.require_owner(req, self.owner(credential_id))
         current = self.identity.credentials.get(credential_id)
@@ -73,7 +73,7 @@ class KeystoneCredentials(KeystoneController):
             require_reach(self.token(req), project_id)
         return {'credential': credential_view(req, self.identity.credentials.update(credential_id, **changes))}
 
-    @operation('DELETE', '/{credential_id}', policy=CALLER, status=204)
+    @operation('DELETE', '/{credential_id}', policy=ANY_CALLER, status=204)
     def delete(self, req: Request, credential_id: str) -> None:
         self.require_owner(req, self.owner(credential_id))
         require_reach(self.token(req), self.identity.credentials.get(credential_id).project_id)
@@ -92,13 +92,13 @@ class KeystoneCredentials(KeystoneController):
 class EC2Credentials(KeystoneController):
     path = '/users/{user_id}/credentials/OS-EC2'
 
-    @operation('GET', policy=CLOUD_CALLER)
+    @operation('GET', policy=CALLER)
     def list(self, req: Request, user_id: str) -> dict[str, Any]:
         require_self_or_reader(req, user_id)
         found = self.identity.credentials.list(user_id=user_id, type=EC2)
         return collection(req, 'credentials', within_reach(self.token(req), found), ec2_view)
 
-    @operation('POST', policy=CLOUD_CALLER, body=having({'tenant_id': ID}, 'tenant_id'), status=201)
+    @operation('POST', policy=CALLER, body=having({'tenant_id': ID}, 'tenant_id'), status=201)
     def create(self, req: Request, user_id: str, body: dict[str, Any]) -> dict[str, Any]:
         """Create a key pair for a project. Where the user has no role, it is of no use."""
         self.require_writer(req, user_id)
@@ -106,14 +106,14 @@ class EC2Credentials(KeystoneController):
         self.identity.projects.get(body['tenant_id'])
         return {'credential': ec2_view(req, self.identity.credentials.create_ec2(user_id, body['tenant_id']))}
 
-    @operation('GET', '/{access}', policy=CLOUD_CALLER)
+    @operation('GET', '/{access}', policy=CALLER)
     def show(self, req: Request, user_id: str, access: str) -> dict[str, Any]:
         require_self_or_reader(req, user_id)
         found = self.identity.credentials.get(_id_of(access), user_id=user_id, type=EC2)
         require_reach(self.token(req), found.project_id)
         return {'credential': ec2_view(req, found)}
 
-    @operation('DELETE', '/{access}', policy=CLOUD_CALLER, status=204)
+    @operation('DELETE', '/{access}', policy=CALLER, status=204)
     def delete(self, req: Request, user_id: str, access: str) -> None:
         self.require_writer(req, user_id)
         found = self.identity.credentials.get(_id_of(access), user_id=user_id, type=EC2)

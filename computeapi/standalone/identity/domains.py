@@ -3,8 +3,8 @@
 from typing import Any
 
 from computeapi.db.identity import Domain
-from computeapi.standalone.access import CALLER, require
-from computeapi.standalone.identity.access import CLOUD_ADMIN, DOMAIN_READER, SYSTEM_READER
+from computeapi.standalone.access import ADMIN, require
+from computeapi.standalone.identity.access import ANY_CALLER, DOMAIN_READER, SYSTEM_READER
 from computeapi.standalone.identity.base import (
     BOOLEAN,
     OPTIONS,
@@ -44,13 +44,13 @@ class KeystoneDomains(KeystoneCollection):
         found = self.manager.list(**filters(req, *self.noun.filters))
         return collection(req, self.kind, [each for each in found if own in (None, each.id)], self.view)
 
-    @operation('POST', policy=CLOUD_ADMIN, body=CREATE, status=201)
+    @operation('POST', policy=ADMIN, body=CREATE, status=201)
     def create(self, req: Request, body: Any) -> dict[str, Any]:
         values = self.noun.new(body)
         chosen = values.get('extra', {}).pop('explicit_domain_id', None)
         return self.single(req, self.manager.create(**values, **({'id': chosen} if chosen else {})))
 
-    @operation('GET', '/{record_id}', policy=CALLER)
+    @operation('GET', '/{record_id}', policy=ANY_CALLER)
     def show(self, req: Request, record_id: str) -> dict[str, Any]:
         require(req.allows(SYSTEM_READER) or record_id in (req.context.project_domain_id, req.context.domain_id))
         return super().show(req, record_id)

@@ -3,8 +3,8 @@
 from typing import Any
 
 from computeapi.backends.identity.local.projects import DEFAULT_DOMAIN
-from computeapi.standalone.access import CALLER, RoleRule
-from computeapi.standalone.identity.access import DOMAIN_MANAGER, DOMAIN_READER, in_own_domain
+from computeapi.standalone.access import RoleRule
+from computeapi.standalone.identity.access import ANY_CALLER, DOMAIN_MANAGER, DOMAIN_READER, in_own_domain
 from computeapi.standalone.identity.base import (
     ID,
     OBJECT,
@@ -86,7 +86,7 @@ class KeystoneGroups(KeystoneCollection):
 class GroupsOfUser(KeystoneController):
     path = '/users/{user_id}/groups'
 
-    @operation('GET', policy=CALLER)
+    @operation('GET', policy=ANY_CALLER)
     def list(self, req: Request, user_id: str) -> dict[str, Any]:
         self.require_self_or_domain_reader(req, user_id)
         self.identity.users.get(user_id)

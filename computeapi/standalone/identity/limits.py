@@ -3,8 +3,8 @@
 from typing import Any
 
 from computeapi.db.catalog import Limit, RegisteredLimit
-from computeapi.standalone.access import CALLER, require
-from computeapi.standalone.identity.access import CLOUD_ADMIN, SYSTEM_READER
+from computeapi.standalone.access import ADMIN, require
+from computeapi.standalone.identity.access import ANY_CALLER, SYSTEM_READER
 from computeapi.standalone.identity.base import (
     ID,
     NAME,
@@ -43,13 +43,13 @@ class RegisteredLimits(OpenCollection):
     kind = 'registered_limits'
     noun = Noun('registered_limit', REGISTERED, (), tuple(PLACE), closed=True)
 
-    @operation('POST', policy=CLOUD_ADMIN, body=REGISTER, status=201)
+    @operation('POST', policy=ADMIN, body=REGISTER, status=201)
     def create(self, req: Request, body: Any) -> dict[str, Any]:
         """Create all limits of the list, or none."""
         made = self.identity.registered_limits.create_all([_columns(each) for each in body['registered_limits']])
         return {'registered_limits': [self.view(req, limit) for limit in made]}
 
-    @operation('PATCH', '/{record_id}', policy=CLOUD_ADMIN, body=wrapped('registered_limit', REGISTERED))
+    @operation('PATCH', '/{record_id}', policy=ADMIN, body=wrapped('registered_limit', REGISTERED))
     def update(self, req: Request, record_id: str, body: Any) -> dict[str, Any]:
         changes = _columns(body['registered_limit'])
         return self.single(req, self.identity.registered_limits.update(record_id, **changes))
@@ -61,12 +61,12 @@ class RegisteredLimits(OpenCollection):
 class KeystoneLimits(KeystoneController):
     path = '/limits'
 
-    @operation('GET', '/model', policy=CALLER)
+    @operation('GET', '/model', policy=ANY_CALLER)
     def model(self, req: Request) -> dict[str, Any]:
         description = 'What a project may have does not depend on other projects.'
         return {'model': {'name': 'flat', 'description': description}}
 
-    @operation('GET', policy=CALLER)
+    @operation('GET', policy=ANY_CALLER)
     def list(self, req: Request) -> dict[str, Any]:
         """List all limits for readers of the system and services, those of the caller's project or domain for
         others."""
@@ -78,22 +78,22 @@ class KeystoneLimits(KeystoneController):
             found = [limit for limit in found if limit.owner_id in owners]
         return collection(req, 'limits', found, limit_view)
 
-    @operation('POST', policy=CLOUD_ADMIN, body=CREATE, status=201)
+    @operation('POST', policy=ADMIN, body=CREATE, status=201)
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
         made = self.identity.limits.create_all([_columns(each) for each in body['limits']])
         return {'limits': [limit_view(req, limit) for limit in made]}
 
-    @operation('GET', '/{limit_id}', policy=CALLER)
+    @operation('GET', '/{limit_id}', policy=ANY_CALLER)
     def show(self, req: Request, limit_id: str) -> dict[str, Any]:
         found = self.identity.limits.get(limit_id)
         require(req.allows(SYSTEM_READER) or found.owner_id in self.owners(req))
         return {'limit': limit_view(req, found)}
 
-    @operation('PATCH', '/{limit_id}', policy=CLOUD_ADMIN, body=UPDATE)
+    @operation('PATCH', '/{limit_id}', policy=ADMIN, body=UPDATE)
     def update(self, req: Request, limit_id: str, body: dict[str, Any]) -> dict[str, Any]:
         return {'limit': limit_view(req, self.identity.limits.update(limit_id, **_columns(body['limit'])))}
 
-    @operation('DELETE', '/{limit_id}', policy=CLOUD_ADMIN, status=204)
+    @operation('DELETE', '/{limit_id}', policy=ADMIN, status=204)
     def delete(self, req: Request, limit_id: str) -> None:
         self.identity.limits.delete(limit_id)
 

@@ -6,8 +6,8 @@ from typing import Any
 from computeapi import errors
 from computeapi.backends.identity.local.projects import MAX_TAGS
 from computeapi.db.identity import Domain, Project
-from computeapi.standalone.access import CALLER, require
-from computeapi.standalone.identity.access import DOMAIN_MANAGER, DOMAIN_READER, in_own_domain
+from computeapi.standalone.access import require
+from computeapi.standalone.identity.access import ANY_CALLER, DOMAIN_MANAGER, DOMAIN_READER, in_own_domain
 from computeapi.standalone.identity.base import (
     BOOLEAN,
     ID,
@@ -92,7 +92,7 @@ class KeystoneProjects(ProjectController):
             made = self.identity.projects.create(**fields(project, (*COLUMNS, *PLACE), {'is_domain': False}))
         return {'project': project_view(req, made)}
 
-    @operation('GET', '/{project_id}', policy=CALLER)
+    @operation('GET', '/{project_id}', policy=ANY_CALLER)
     def show(self, req: Request, project_id: str) -> dict[str, Any]:
         self.require_reader(req, project_id)
         project = project_view(req, self.identity.place(project_id).get(project_id))
@@ -133,7 +133,7 @@ class KeystoneProjects(ProjectController):
 class ProjectTags(ProjectController):
     path = '/projects/{project_id}/tags'
 
-    @operation('GET', policy=CALLER)
+    @operation('GET', policy=ANY_CALLER)
     def list(self, req: Request, project_id: str) -> dict[str, Any]:
         self.require_reader(req, project_id)
         return {'tags': self.identity.place(project_id).get(project_id).tags, 'links': {'self': req.path_url}}
@@ -149,7 +149,7 @@ class ProjectTags(ProjectController):
         self.require_manager(req, project_id)
         self.identity.place(project_id).set_tags(project_id, lambda tags: ())
 
-    @operation('GET', '/{tag}', policy=CALLER, status=204)
+    @operation('GET', '/{tag}', policy=ANY_CALLER, status=204)
     def check(self, req: Request, project_id: str, tag: str) -> None:
         self.require_reader(req, project_id)
         if tag not in self.identity.place(project_id).get(project_id).tags:
@@ -171,7 +171,7 @@ class ProjectTags(ProjectController):
 class ProjectsOfUser(KeystoneController):
     path = '/users/{user_id}/projects'
 
-    @operation('GET', policy=CALLER)
+    @operation('GET', policy=ANY_CALLER)
     def list(self, req: Request, user_id: str) -> dict[str, Any]:
         self.require_self_or_domain_reader(req, user_id)
         self.identity.users.get(user_id)

@@ -6,14 +6,8 @@ from typing import Any
 from computeapi import errors
 from computeapi.backends.identity.local.roles import SYSTEM, Target
 from computeapi.db.role_assignments import NO_DOMAIN, Assignment
-from computeapi.standalone.access import require
-from computeapi.standalone.identity.access import (
-    CLOUD_ADMIN,
-    CLOUD_READER,
-    DOMAIN_MANAGER,
-    DOMAIN_READER,
-    MANAGED_ROLES,
-)
+from computeapi.standalone.access import ADMIN, require
+from computeapi.standalone.identity.access import CLOUD_READER, DOMAIN_MANAGER, DOMAIN_READER, MANAGED_ROLES
 from computeapi.standalone.identity.base import KeystoneController, collection, flag, url
 from computeapi.standalone.identity.roles import role_view
 from computeapi.web.controller import operation
@@ -109,7 +103,7 @@ class SystemGrants(RoleGrants):
     def list(self, req: Request, **ids: str) -> dict[str, Any]:
         return super().list(req, **ids)
 
-    @operation('PUT', '/{role_id}', policy=CLOUD_ADMIN, status=204)
+    @operation('PUT', '/{role_id}', policy=ADMIN, status=204)
     def add(self, req: Request, role_id: str, **ids: str) -> None:
         super().add(req, role_id, **ids)
 
@@ -117,7 +111,7 @@ class SystemGrants(RoleGrants):
     def check(self, req: Request, role_id: str, **ids: str) -> None:
         super().check(req, role_id, **ids)
 
-    @operation('DELETE', '/{role_id}', policy=CLOUD_ADMIN, status=204)
+    @operation('DELETE', '/{role_id}', policy=ADMIN, status=204)
     def remove(self, req: Request, role_id: str, **ids: str) -> None:
         super().remove(req, role_id, **ids)
 

@@ -5,14 +5,8 @@ from typing import Any
 
 from computeapi import errors
 from computeapi.db.role_assignments import NO_DOMAIN, Role
-from computeapi.standalone.access import CALLER, require
-from computeapi.standalone.identity.access import (
-    CLOUD_ADMIN,
-    CLOUD_READER,
-    MANAGED_ROLES,
-    ROLE_READER,
-    SYSTEM_READER,
-)
+from computeapi.standalone.access import ADMIN, require
+from computeapi.standalone.identity.access import ANY_CALLER, CLOUD_READER, MANAGED_ROLES, ROLE_READER, SYSTEM_READER
 from computeapi.standalone.identity.base import (
     ID,
     NAME,
@@ -49,12 +43,12 @@ class KeystoneRoles(KeystoneController):
         found = self.identity.roles.list(**wanted)
         return collection(req, 'roles', found, role_view)
 
-    @operation('POST', policy=CLOUD_ADMIN, body=CREATE, status=201)
+    @operation('POST', policy=ADMIN, body=CREATE, status=201)
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
         domain_id = body['role'].get('domain_id') or NO_DOMAIN
         return {'role': role_view(req, self.identity.roles.create(domain_id=domain_id, **_columns(body['role'])))}
 
-    @operation('GET', '/{role_id}', policy=CALLER)
+    @operation('GET', '/{role_id}', policy=ANY_CALLER)
     def show(self, req: Request, role_id: str) -> dict[str, Any]:
         role = self.identity.roles.get(role_id)
         if role.domain_id != NO_DOMAIN:
@@ -63,14 +57,14 @@ class KeystoneRoles(KeystoneController):
         require(managed or req.allows(SYSTEM_READER))
         return {'role': role_view(req, role)}
 
-    @operation('PATCH', '/{role_id}', policy=CLOUD_ADMIN, body=UPDATE)
+    @operation('PATCH', '/{role_id}', policy=ADMIN, body=UPDATE)
     def update(self, req: Request, role_id: str, body: dict[str, Any]) -> dict[str, Any]:
         current = role_view(req, self.identity.roles.get(role_id))
         if body['role'].get('domain_id', current['domain_id']) != current['domain_id']:
             raise errors.Invalid('Invalid input for field/attribute domain_id. It cannot be changed.')
         return {'role': role_view(req, self.identity.roles.update(role_id, **_columns(body['role'])))}
 
-    @operation('DELETE', '/{role_id}', policy=CLOUD_ADMIN, status=204)
+    @operation('DELETE', '/{role_id}', policy=ADMIN, status=204)
     def delete(self, req: Request, role_id: str) -> None:
         self.identity.roles.delete(role_id)
 
@@ -91,7 +85,7 @@ class ImpliedRoles(KeystoneController):
         implied = [roles[each] for each in self.identity.roles.implications().get(role_id, ()) if each in roles]
         return {'role_inference': inference_view(req, prior, implied), 'links': {'self': req.path_url}}
 
-    @operation('PUT', '/{implied_id}', policy=CLOUD_ADMIN, status=201)
+    @operation('PUT', '/{implied_id}', policy=ADMIN, status=201)
     def add(self, req: Request, role_id: str, implied_id: str) -> dict[str, Any]:
         self.identity.roles.imply(role_id, implied_id)
         return self.show(req, role_id, implied_id)
@@ -107,7 +101,7 @@ class ImpliedRoles(KeystoneController):
     def check(self, req: Request, role_id: str, implied_id: str) -> None:
         self.identity.roles.check_implied(role_id, implied_id)
 
-    @operation('DELETE', '/{implied_id}', policy=CLOUD_ADMIN, status=204)
+    @operation('DELETE', '/{implied_id}', policy=ADMIN, status=204)
     def remove(self, req: Request, role_id: str, implied_id: str) -> None:
         self.identity.roles.no_longer_imply(role_id, implied_id)
 

@@ -8,8 +8,8 @@ from computeapi import errors
 from computeapi.backends.identity.local import LocalIdentity
 from computeapi.backends.identity.local.tokens import TRUST, Login
 from computeapi.db.identity import Token
-from computeapi.standalone.access import ANYBODY, CALLER, require
-from computeapi.standalone.identity.access import SYSTEM_READER
+from computeapi.standalone.access import ANYBODY, require
+from computeapi.standalone.identity.access import ANY_CALLER, SYSTEM_READER
 from computeapi.standalone.identity.application_credentials import rule_document
 from computeapi.standalone.identity.base import (
     ID,
@@ -74,12 +74,12 @@ class KeystoneTokens(KeystoneController):
         token = self.identity.tokens.issue(login, {'unscoped': {}} if scope == 'unscoped' else scope)
         return self.reply(req, token, self.identity.tokens.get(token))
 
-    @operation('GET', policy=CALLER)
+    @operation('GET', policy=ANY_CALLER)
     def show(self, req: Request) -> Reply:
         may_see = req.allows(SYSTEM_READER) or 'service' in req.context.roles
         return self.reply(req, *self.subject_token(req, may_see))
 
-    @operation('DELETE', policy=CALLER, status=204)
+    @operation('DELETE', policy=ANY_CALLER, status=204)
     def revoke(self, req: Request) -> None:
         token, _ = self.subject_token(req, req.context.is_admin)
         self.identity.tokens.revoke(token)
@@ -113,24 +113,24 @@ class TokenScopes(KeystoneController):
 
     path = '/auth'
 
-    @operation('GET', '/catalog', policy=CALLER)
+    @operation('GET', '/catalog', policy=ANY_CALLER)
     def catalog_of_token(self, req: Request) -> dict[str, Any]:
         context = req.context
         require(bool(context.project_id or context.domain_id or context.system_scope))
         catalog = seen_catalog(self.identity, req, context.project_id, context.user_id)
         return {'catalog': catalog, 'links': {'self': url(req, 'auth', 'catalog')}}
 
-    @operation('GET', '/projects', policy=CALLER)
+    @operation('GET', '/projects', policy=ANY_CALLER)
     def projects(self, req: Request) -> dict[str, Any]:
         found = self.identity.projects.granted(req.context.user_id or '')
         return collection(req, 'projects', [project for project in found if project.enabled], project_view)
 
-    @operation('GET', '/domains', policy=CALLER)
+    @operation('GET', '/domains', policy=ANY_CALLER)
     def domains(self, req: Request) -> dict[str, Any]:
         found = self.identity.domains.granted(req.context.user_id or '')
         return collection(req, 'domains', [domain for domain in found if domain.enabled], domain_view)
 
-    @operation('GET', '/system', policy=CALLER)
+    @operation('GET', '/system', policy=ANY_CALLER)
     def system(self, req: Request) -> dict[str, Any]:
         mine = {'user_id': req.context.user_id or '', 'target_kind': 'system'}
         held = self.identity.grants.assignments(effective=True, **mine)

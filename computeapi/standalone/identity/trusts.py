@@ -6,8 +6,8 @@ from typing import Any
 from computeapi import errors
 from computeapi.db.identity import Trust
 from computeapi.db.role_assignments import Role
-from computeapi.standalone.access import require
-from computeapi.standalone.identity.access import CLOUD_CALLER, SYSTEM_READER
+from computeapi.standalone.access import CALLER, require
+from computeapi.standalone.identity.access import SYSTEM_READER
 from computeapi.standalone.identity.base import (
     BOOLEAN,
     ID,
@@ -50,14 +50,14 @@ OF_HANDING_ON = {'deleted_at': None, 'redelegated_trust_id': None, 'redelegation
 class KeystoneTrusts(KeystoneController):
     path = '/OS-TRUST/trusts'
 
-    @operation('GET', policy=CLOUD_CALLER)
+    @operation('GET', policy=CALLER)
     def list(self, req: Request) -> dict[str, Any]:
         """List all trusts for readers of the system. Others must filter by their own ID as trustor or trustee."""
         wanted = filters(req, *PARTIES)
         require(req.allows(SYSTEM_READER) or req.context.user_id in wanted.values())
         return collection(req, 'trusts', self.identity.trusts.list(**wanted), trust_view)
 
-    @operation('POST', policy=CLOUD_CALLER, body=CREATE, status=201)
+    @operation('POST', policy=CALLER, body=CREATE, status=201)
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
         asked = body['trust']
         require(req.context.user_id == asked['trustor_user_id'] and not req.context.system_scope)
@@ -72,21 +72,21 @@ class KeystoneTrusts(KeystoneController):
         )
         return self.single(req, trust)
 
-    @operation('GET', '/{trust_id}', policy=CLOUD_CALLER)
+    @operation('GET', '/{trust_id}', policy=CALLER)
     def show(self, req: Request, trust_id: str) -> dict[str, Any]:
         return self.single(req, self.known(req, trust_id))
 
-    @operation('DELETE', '/{trust_id}', policy=CLOUD_CALLER, status=204)
+    @operation('DELETE', '/{trust_id}', policy=CALLER, status=204)
     def delete(self, req: Request, trust_id: str) -> None:
         trust = self.identity.trusts.get(trust_id)
         require(req.context.is_admin or req.context.user_id == trust.trustor_user_id)
         self.identity.trusts.delete(self.token(req), trust_id)
 
-    @operation('GET', '/{trust_id}/roles', policy=CLOUD_CALLER)
+    @operation('GET', '/{trust_id}/roles', policy=CALLER)
     def roles(self, req: Request, trust_id: str) -> dict[str, Any]:
         return collection(req, 'roles', self.roles_of(self.known(req, trust_id)).values(), role_view)
 
-    @operation('GET', '/{trust_id}/roles/{role_id}', policy=CLOUD_CALLER)
+    @operation('GET', '/{trust_id}/roles/{role_id}', policy=CALLER)
     def role(self, req: Request, trust_id: str, role_id: str) -> dict[str, Any]:
         roles = self.roles_of(self.known(req, trust_id))
         if role_id not in roles:

@@ -4,8 +4,8 @@ from typing import Any
 
 from computeapi.backends.identity.local.projects import DEFAULT_DOMAIN
 from computeapi.db.identity import User
-from computeapi.standalone.access import ANYBODY, CALLER
-from computeapi.standalone.identity.access import DOMAIN_MANAGER, DOMAIN_READER, in_own_domain
+from computeapi.standalone.access import ANYBODY
+from computeapi.standalone.identity.access import ANY_CALLER, DOMAIN_MANAGER, DOMAIN_READER, in_own_domain
 from computeapi.standalone.identity.base import (
     BOOLEAN,
     ID,
@@ -73,7 +73,7 @@ class KeystoneUsers(KeystoneController):
         values = fields(place | body['user'], (*COLUMNS, 'domain_id'), {})
         return {'user': user_view(req, self.identity.users.create(**values))}
 
-    @operation('GET', '/{user_id}', policy=CALLER)
+    @operation('GET', '/{user_id}', policy=ANY_CALLER)
     def show(self, req: Request, user_id: str) -> dict[str, Any]:
         self.require_self_or_domain_reader(req, user_id)
         return {'user': user_view(req, self.identity.users.get(user_id))}
