@@ -37,6 +37,7 @@ task_sweep_interval = 0.5
 vif_plugging_timeout = 0
 [oslo_messaging_rabbit]
 heartbeat_timeout_threshold = 4
+rabbit_interval_max = 1
 """
 CONTROL = """
 [hypervisor]
