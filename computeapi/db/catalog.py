@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from computeapi.db.identity import PROJECTS, Project
+from computeapi.db.listing import equals
 from computeapi.db.records import Rows
 from computeapi.db.tables.catalog import (
     CatalogEndpoint,
@@ -66,14 +67,14 @@ WHOLE_LIMITS = Rows(
 
 
 def find_limits(connection: sa.Connection, **values: Any) -> list[Limit]:
-    """The limits with these values in the record, in order."""
+    """The limits with these values in the record, one or several for a name, in order."""
     query = (
         WHOLE_LIMITS.select.select_from(limits)
         .join(registered_limits, registered_limits.c.id == limits.c.registered_limit_id)
         .outerjoin(projects, projects.c.id == limits.c.owner_id)
     )
     columns = dict(zip(Limit._fields, WHOLE_LIMITS.columns, strict=True))
-    matching = [columns[name] == value for name, value in values.items()]
+    matching = [equals(columns[name], value) for name, value in values.items()]
     order = (registered_limits.c.resource_name, limits.c.id)
     return WHOLE_LIMITS.all(connection, query.where(*matching).order_by(*order))
 

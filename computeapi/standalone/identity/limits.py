@@ -70,12 +70,14 @@ class KeystoneLimits(KeystoneController):
     def list(self, req: Request) -> dict[str, Any]:
         """List all limits for readers of the system and services, those of the caller's project or domain for
         others."""
-        wanted = filters(req, *PLACE)
+        wanted: dict[str, Any] = filters(req, *PLACE)
         owner = req.parameter('project_id') or req.parameter('domain_id')
-        found = self.identity.limits.list(**wanted | ({} if owner is None else {'owner_id': owner}))
         if not (req.allows(SYSTEM_READER) or req.context.is_service):
             owners = self.owners(req)
-            found = [limit for limit in found if limit.owner_id in owners]
+            wanted['owner_id'] = owners if owner is None else owners & {owner}
+        elif owner is not None:
+            wanted['owner_id'] = owner
+        found = self.identity.limits.list(**wanted)
         return collection(req, 'limits', found, limit_view)
 
     @operation('POST', policy=ADMIN, body=CREATE, status=201)

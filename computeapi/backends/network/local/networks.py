@@ -27,11 +27,9 @@ def create(work: Work, facts: Document) -> str:
     _check_segment(work, facts)
     network = {**qos.default_policy(work, project_id), **facts, **_usual_mtu(facts), 'project_id': project_id}
     qos.check_policy(work, network)
-    network_id = NETWORKS.insert(work, network)
-    made = {'id': network_id, 'project_id': project_id}
-    rbac_policies.follow(work, 'network', made, facts)
+    network_id = rbac_policies.insert(work, 'network', network)
     if facts.get('router:external'):
-        rbac_policies.give_to_all(work, 'network', made, EXTERNAL)
+        rbac_policies.give_to_all(work, 'network', {**network, 'id': network_id}, EXTERNAL)
     return network_id
 
 

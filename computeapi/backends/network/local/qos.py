@@ -13,9 +13,7 @@ def create(work: Work, facts: Document) -> str:
     project_id = network_projects.owner(work, facts)
     network_projects.lock_project(work, project_id)
     _check_default(work, project_id, facts)
-    made = {'id': POLICIES.insert(work, {**facts, 'project_id': project_id}), 'project_id': project_id}
-    rbac_policies.follow(work, 'qos_policy', made, facts)
-    return made['id']
+    return rbac_policies.insert(work, 'qos_policy', {**facts, 'project_id': project_id})
 
 
 def hold_project(work: Work, policy_id: str, facts: Document | None = None) -> None:

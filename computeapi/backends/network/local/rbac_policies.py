@@ -61,6 +61,13 @@ def delete(work: Work, policy_id: str) -> None:
         NETWORKS.update(work, policy['object_id'], {'router:external': False})
 
 
+def insert(work: Work, object_type: str, facts: Document) -> str:
+    """Insert a thing, and the policy that shares it with everybody if it is `shared`; returns its ID."""
+    thing_id = OBJECTS[object_type].insert(work, facts)
+    follow(work, object_type, {'id': thing_id, 'project_id': facts['project_id']}, facts)
+    return thing_id
+
+
 def follow(work: Work, object_type: str, thing: Document, facts: Document) -> None:
     """Adds or deletes the policy that shares a locked thing with everybody, if `facts` set the attribute `shared`.
     Raises Conflict while other projects need the policy."""

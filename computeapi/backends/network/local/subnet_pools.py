@@ -29,9 +29,7 @@ def create_scope(work: Work, facts: Document) -> str:
     network_projects.lock_project(work, project_id)
     if len(ADDRESS_SCOPES.find(work, project_id=project_id)) >= MAX_SCOPES:
         raise errors.OverQuota("Quota exceeded for resources: ['address_scope'].")
-    made = {'id': ADDRESS_SCOPES.insert(work, {**facts, 'project_id': project_id}), 'project_id': project_id}
-    rbac_policies.follow(work, 'address_scope', made, facts)
-    return made['id']
+    return rbac_policies.insert(work, 'address_scope', {**facts, 'project_id': project_id})
 
 
 def update_scope(work: Work, scope_id: str, facts: Document) -> None:
@@ -53,12 +51,11 @@ def delete_scope(work: Work, scope_id: str) -> None:
 def create(work: Work, facts: Document) -> str:
     project_id = network_projects.owner(work, facts)
     network_projects.reserve(work, project_id, 'subnetpool')
+    _check_rights(work, facts)
     hold_cloud(work, '', facts)
     pool = _checked(work, {'id': '', **facts})
     _clear_default(work, facts, pool)
-    made = {'id': SUBNET_POOLS.insert(work, {**pool, 'id': None, 'project_id': project_id}), 'project_id': project_id}
-    rbac_policies.follow(work, 'subnetpool', made, facts)
-    return made['id']
+    return rbac_policies.insert(work, 'subnetpool', {**pool, 'id': None, 'project_id': project_id})
 
 
 def hold_cloud(work: Work, pool_id: str, facts: Document) -> None:
@@ -69,6 +66,7 @@ def hold_cloud(work: Work, pool_id: str, facts: Document) -> None:
 
 def update(work: Work, pool_id: str, facts: Document) -> None:
     hold_cloud(work, pool_id, facts)
+    _check_rights(work, facts)
     pool = SUBNET_POOLS.owned(work, pool_id)
     prefixes = [ipaddress.ip_network(text) for text in pool['prefixes']]
     if 'prefixes' in facts and not _within(prefixes, _parsed(facts['prefixes'])):
@@ -145,6 +143,11 @@ def _pool_of(work: Work, subnet: Document) -> Document | None:
             raise errors.Invalid('Bad subnets request: No default subnetpool found.')
         return pool
     return None
+
+
+def _check_rights(work: Work, facts: Document) -> None:
+    if not work.context.is_admin and (facts.get('shared') or facts.get('is_default')):
+        raise errors.Forbidden('Only an administrator can share a subnet pool or make it the default.')
 
 
 def _checked(work: Work, pool: Document) -> Document:

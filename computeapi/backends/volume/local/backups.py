@@ -8,7 +8,6 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi import chance, errors
-from computeapi.backends.rights import check_writer
 from computeapi.backends.volume import Volume
 from computeapi.backends.volume.local.base import project_of, unfit
 from computeapi.backends.volume.local.files import Contents
@@ -74,7 +73,6 @@ class VolumeBackups(KeptWithSize[Backup]):
         """Back up an available volume (with force also one in use), or a snapshot of it; raises OverQuota or
         Invalid."""
         check_metadata({'metadata': metadata or {}})
-        check_writer(context)
         project_id = project_of(context)
         with self.store.write() as connection:
             volume = Volume(**VOLUMES.get(connection, context, volume_id, lock=True))

@@ -68,7 +68,7 @@ class VolumeMaking(VolumeStore):
         image = None if image_id is None else self._image(context, image_id)
         volume_type = volume_type or (image.properties.get(IMAGE_TYPE) if image else None)
         wanted = self.types.get(context, volume_type) if volume_type else None
-        default = self.types.default(project_id)
+        default = wanted or self.types.default(project_id)
         contents = contents_of(image_id, snapshot_id or source_volume_id or backup_id)
         with self.store.write() as connection:
             # Lock the group before its volumes, as moving volumes and deleting the group do.
