@@ -305,6 +305,10 @@ class PortInUse(Conflict):
     text = 'Port {id} is still in use.'
 
 
+class PortNotUsable(Invalid):
+    text = 'Port {port_id} not usable for instance {server_id}.'
+
+
 class PortBindingExists(Conflict):
     text = 'Port {id} is bound on host {host}.'
 

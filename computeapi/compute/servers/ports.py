@@ -20,7 +20,7 @@ from computeapi.context import Context
 from computeapi.db import allocations
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server
-from computeapi.errors import AddressInUse, FixedIPInUse, Forbidden, NotFound
+from computeapi.errors import AddressInUse, FixedIPInUse, Forbidden, NotFound, PortNotUsable
 from computeapi.states import VMState
 
 Entry = Mapping[str, Any]
@@ -284,11 +284,19 @@ def connect(job: Job, entries: Sequence[Entry]) -> list[dict[str, Any]]:
 
 def connected(job: Job, entry: Entry) -> Port:
     made = make(job, entry) if entry['created'] else None
+    if made is None:
+        check_owner(job, entry['port_id'])
     # A port from an earlier run may be bound on a host that failed.
     if made is not None and made.host == job.server.host:
         return made
     (bound,) = bind(job.platform, job.elevated, job.server, [made.id if made is not None else entry['port_id']])
     return bound
+
+
+def check_owner(job: Job, port_id: str) -> None:
+    """PortNotUsable for a port of another project, which the caller sees if it is on a network of its own."""
+    if job.platform.networks.port(job.elevated, port_id).project_id != job.server.project_id:
+        raise PortNotUsable(port_id=port_id, server_id=job.server.uuid)
 
 
 def make(job: Job, entry: Entry) -> Port:

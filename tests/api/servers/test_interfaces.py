@@ -4,6 +4,7 @@ import pytest
 
 from computeapi.backends.hypervisor import Outdated
 from computeapi.context import Context
+from computeapi.db.tables import network as tables
 
 BOB, READER, ALICE = 'bob:project', 'rea:project:reader', 'alice:elsewhere'
 NETWORK = '3cb9bc59-5699-4588-a4b1-b87f96708bc6'
@@ -233,6 +234,34 @@ def test_ports_of_others(api, attach, path, world, server):
     assert attach(port_id=elsewhere).status == 409
 
 
+@pytest.fixture
+def lent(world):
+    """A free port of another project, on a network of the caller's that is shared with it."""
+    other = Context(user_id='alice', project_id='elsewhere', roles=frozenset({'member'}))
+    network_id = world.network(subnet='10.8.0.0/24')
+    policy = {'object_type': 'network', 'object_id': network_id, 'action': 'access_as_shared'}
+    world.networks.resources.create(world.bob, 'rbac-policies', {**policy, 'target_tenant': 'elsewhere'})
+    return world.networks.resources.create(other, 'ports', {'network_id': network_id})['id']
+
+
+@pytest.mark.parametrize('caller', [BOB, 'admin:admin'])
+def test_a_port_of_another_project_is_not_for_the_servers_of_the_networks_owner(
+    attach, world, server, listed, lent, caller
+):
+    before = listed()
+    text = f'Port {lent} not usable for instance {server}.'
+    assert attach(port_id=lent, as_=caller).json == {'badRequest': {'code': 400, 'message': text}}
+    assert (listed(), world.networks.port(world.admin, lent).device_id) == (before, '')
+
+
+def test_a_server_does_not_boot_with_a_port_of_another_project(create, api, world, settle, lent):
+    made = create(networks=[{'port': lent}]).json['server']['id']
+    settle()
+    shown = api.get(f'/servers/{made}').json['server']
+    assert shown['status'] == 'ERROR' and f'Port {lent} not usable' in shown['fault']['message']
+    assert world.networks.port(world.admin, lent).device_id == ''
+
+
 @pytest.mark.parametrize('facts', [{'vm_state': 'error'}, {'task_state': 'powering-off'}, {'locked_by': 'owner'}])
 def test_a_server_that_is_in_no_state_for_it(attach, detach, listed, server, servers, facts):
     (port,) = listed()
@@ -411,16 +440,14 @@ def test_a_port_of_others_stays_when_the_server_goes(api, server, settle, foreig
 
 
 def test_a_port_that_was_given_by_others_is_the_servers(api, server, world, attach, listed, settle):
-    given = world.networks.resources.create(
-        Context(user_id='mallory', project_id='elsewhere', roles=frozenset({'member'})),
-        'ports',
-        {'network_id': world.network(shared=True)},
-    )
-    assert attach(as_='admin:project', port_id=given['id']).status == 200
-    assert given['id'] in listed()
+    """As earlier releases allowed."""
+    given = port_of(attach(port_id=world.port()))
+    with world.store.write() as connection:
+        connection.execute(tables.ports.update().filter_by(id=given).values(project_id='elsewhere'))
+    assert given in listed()
     api.delete(f'/servers/{server}', as_=BOB)
     settle()
-    assert world.networks.port(world.admin, given['id']).device_id == ''
+    assert world.networks.port(world.admin, given).device_id == ''
 
 
 def test_who_takes_too_long_leaves_it_to_a_worker(api, server, service, settle, monkeypatch):
