@@ -138,7 +138,11 @@ def test_an_image_in_the_older_form(disks, world):
 
 
 @pytest.mark.parametrize(
-    'mapping', ['{', '{}', '[1]', '[{}, {"boot_index": "x"}]', '[{"volume_size": 4294967296}]', '[{"volume_id": [1]}]']
+    'mapping',
+    [
+        *('{', '{}', '[1]', '[{}, {"boot_index": "x"}]', '[{"volume_size": 4294967296}]', '[{"volume_id": [1]}]'),
+        *('[{"source_type": "volume"}]', '[{"source_type": "snapshot", "snapshot_id": ""}]'),
+    ],
 )
 def test_images_may_hold_anything(create, world, mapping):
     image_id = world.image(properties={'bdm_v2': 'true', 'block_device_mapping': mapping})

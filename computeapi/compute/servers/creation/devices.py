@@ -145,6 +145,8 @@ def of_facts(item: Mapping[str, Any]) -> Device:
     facts.setdefault('destination_type', VOLUME if source in (VOLUME, SNAPSHOT) else LOCAL)
     if source not in SOURCES or facts['destination_type'] not in (LOCAL, VOLUME):
         raise bad('Invalid source_type field.')
+    if source in (VOLUME, SNAPSHOT) and not facts.get(f'{source}_id'):
+        raise bad('Missing device UUID.')
     return Device(**facts)
 
 
