@@ -16,6 +16,8 @@ from computeapi.web.paging import next_link
 from computeapi.web.request import Request
 
 MAX_SHOWN = 300
+MAX_BOUNDS = 10
+"""The maximum number of bounds of a time. Each adds to the statement, and SQLite allows a thousand."""
 
 CONSUMES_QUOTA = 'consumes_quota'
 """A filter that everything here passes: there are no temporary volumes or snapshots."""
@@ -36,7 +38,10 @@ def text(name: str, value: str) -> str:
 
 def several_comparisons(name: str, value: str) -> list[tuple[str, datetime]]:
     """Parses `gte:2030-01-01T00:00:00Z,lt:2031-01-01T00:00:00Z`."""
-    return [comparison(name, part) for part in value.split(',')]
+    parts = value.split(',')
+    if len(parts) > MAX_BOUNDS:
+        raise errors.Invalid(f'{name} must not have more than {MAX_BOUNDS} bounds.')
+    return [comparison(name, part) for part in parts]
 
 
 def unless_none(name: str, value: str) -> str | None:

@@ -233,6 +233,7 @@ def test_administrators_see_all_projects_when_they_ask(ask, create):
         'metadata=%5B%5D',
         pytest.param(f'metadata={MANY_PAIRS}&glance_metadata={MANY_PAIRS}', id='many pairs'),
         'created_at=soon',
+        'created_at=' + 'gt:2000-01-01T00:00:00,' * 11 + 'lt:2099-01-01T00:00:00',
         'sort=secret',
         'sort=' + ','.join(['name'] * 11),
         'sort_key=name&sort_dir=up',
