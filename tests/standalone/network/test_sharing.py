@@ -239,6 +239,18 @@ def outside(create):
     return network
 
 
+def test_routers_of_a_project_that_a_network_is_shared_with_lead_to_it(ask, create, net, shared):
+    """But not those of everybody whom it is shared with."""
+    network, subnet = net
+    add = f'PUT /routers/{create("routers", by="bob")["id"]}/add_router_interface'
+    everybody = shared('network', network, '*', by='admin')
+    ask(add, {'subnet_id': subnet['id']}, by='bob', expect=400)
+    ask(f'PUT {everybody}', {'rbac_policy': {'target_tenant': 'bananas'}}, by='admin', expect=200)
+    port = ask(add, {'subnet_id': subnet['id']}, by='bob', expect=200).json
+    assert port['project_id'] == 'bananas'
+    ask(f'DELETE {everybody}', by='admin', expect=409)
+
+
 def test_an_external_network_is_for_everybody_or_for_some(ask, create, names, outside, opened):
     [policy] = ask(f'GET /rbac-policies?object_id={outside}', by='admin').json['rbac_policies']
     assert (policy['action'], policy['target_tenant']) == ('access_as_external', '*')

@@ -6,9 +6,10 @@ from computeapi import errors
 from computeapi.backends.network.local import ports
 from computeapi.backends.network.local.subnets import check_unique, parse_routes
 from computeapi.db import network_projects, routers
-from computeapi.db.network_collection import Document, Work
+from computeapi.db.network_collection import SHARED, Document, Work
 from computeapi.db.networks import NETWORKS, SUBNETS, is_owner, subnets_of
 from computeapi.db.ports import PORTS, ROUTER_GATEWAY, ROUTER_INTERFACE, ports_of_routers, take_port
+from computeapi.db.rbac_policies import RBAC_POLICIES
 from computeapi.db.routers import ROUTERS
 
 MAX_ROUTES = 30
@@ -99,7 +100,7 @@ def _check_target(facts: Document) -> None:
 
 def _add_port(work: Work, router: Document, subnet: Document) -> str:
     """Creates a port at the subnet's gateway address."""
-    if not work.context.is_admin and subnet['project_id'] != work.context.project_id:
+    if not _may_join(work, subnet):
         raise errors.Invalid(
             f'Cannot add interface to router because subnet {subnet["id"]} is not owned by project making the request'
         )
@@ -115,6 +116,16 @@ def _add_port(work: Work, router: Document, subnet: Document) -> str:
     }
     network_projects.reserve(work, router['project_id'], 'port')
     return ports.add(work.elevated(), facts)
+
+
+def _may_join(work: Work, subnet: Document) -> bool:
+    """Whether the caller's routers may have the gateway address of the subnet: if it is the caller's, or if its network
+    is shared with the caller's project by name, and not only with everybody."""
+    context = work.context
+    if context.is_admin or subnet['project_id'] == context.project_id:
+        return True
+    shared = {'object_id': subnet['network_id'], 'action': SHARED, 'target_project': context.project_id}
+    return bool(RBAC_POLICIES.find(work.elevated(), **shared))
 
 
 def _take_port(work: Work, router: Document, port_id: str) -> str:
