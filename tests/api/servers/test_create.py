@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import sqlalchemy as sa
 
-from computeapi.compute.servers.creation import rows
+from computeapi.compute.servers.creation import builder, rows
 from computeapi.db.tables.servers import server_actions, tasks
 from tests.api.servers.conftest import BOB, IMAGE, NETWORK, body, message
 
@@ -424,6 +424,13 @@ def test_quotas(create, api):
 def test_as_many_as_fit(made, api):
     api.put('/os-quota-sets/project', {'quota_set': {'instances': 3}})
     assert len(made(min_count=1, max_count=5)) == 3
+
+
+def test_one_request_does_not_make_any_number_of_servers(create, made, api, monkeypatch):
+    api.put('/os-quota-sets/project', {'quota_set': {'instances': -1, 'cores': -1, 'ram': -1}})
+    monkeypatch.setattr(builder, 'MOST_SERVERS', 3)
+    assert message(create(min_count=4)) == (400, 'min_count must be <= 3')
+    assert len(made(min_count=3, max_count=5)) == 3
 
 
 @pytest.mark.several_writers

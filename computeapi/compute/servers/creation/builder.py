@@ -39,6 +39,9 @@ T = TypeVar('T')
 Look = Callable[[sa.Connection, Plan, list[Server]], T]
 
 
+MOST_SERVERS = 10_000
+"""How many servers a request makes at most, whatever the quotas: they are made in one transaction, which other requests
+wait for."""
 AT_ONCE = 100
 """How many servers of a request one statement writes."""
 
@@ -111,7 +114,7 @@ class Builder:
         disk_config = boot.disk_config(source, request.disk_config)
         groups = self.networks.security_groups(context, request.security_groups)
         networks = self.networks.wanted(context, request, rights)
-        most = self.networks.room(context, networks, request.least, request.most)
+        most = self.networks.room(context, networks, request.least, min(request.most, MOST_SERVERS))
         public_key = self.public_key(context, request.key_name)
         disks = self.disks.check(context, self.devices(request, source, flavor), flavor, request.image_id, rights)
         self.check_limits(context, request)
@@ -229,6 +232,8 @@ class Builder:
 def check_count(request: ServerRequest) -> None:
     if request.least > request.most:
         raise Invalid('min_count must be <= max_count')
+    if request.least > MOST_SERVERS:
+        raise Invalid(f'min_count must be <= {MOST_SERVERS}')
     if request.hostname and request.most > 1:
         raise Invalid('Unable to allocate a single hostname to multiple instances')
     if len(numbered(request.name, request.most - 1, request.most)) > LONGEST:
