@@ -4,7 +4,8 @@ import sqlalchemy as sa
 
 from computeapi.context import Context
 from computeapi.db.listing import Clause
-from computeapi.db.network_collection import Document, Work, own_rows
+from computeapi.db.network_collection import Document, Work
+from computeapi.db.ownership import own_rows
 from computeapi.db.records import upsert
 from computeapi.db.tables.network import dns_domains, dns_entries
 

@@ -10,23 +10,14 @@ from computeapi import errors
 from computeapi.context import Context
 from computeapi.db import listing, pairs
 from computeapi.db.listing import Clause, Page
+from computeapi.db.ownership import CALLER, own_rows, owned
 from computeapi.db.pairs import TAGS, Belongings
 
 Facts = dict[str, Any]
 
 
-CALLER, THING = 'caller', 'thing'
-"""The statement parameters for the caller's project and for the ID of the resource."""
-
-
-def caller(context: Context) -> sa.BindParameter[str | None]:
-    """A parameter for the caller's project, so that a cached statement can be executed for another caller."""
-    return sa.bindparam(CALLER, context.project_id)
-
-
-def owned(table: sa.Table, context: Context) -> Clause:
-    """The rows of the caller's project."""
-    return table.c.project_id == caller(context)
+THING = 'thing'
+"""The statement parameter for the ID of the resource."""
 
 
 class FactTable:
@@ -56,7 +47,7 @@ class FactTable:
     ):
         self.table, self.missing, self.order = table, missing, order
         self.unknown = unknown or missing
-        self.visible = visible or (lambda context: sa.true() if context.is_admin else owned(table, context))
+        self.visible = visible or (lambda context: own_rows(table, context))
         self.source = table if source is None else source
         self.joined, self.pairs, self.tags, self.found = joined or {}, pairs or {}, tags, found or {}
         self.belongings = Belongings(self.pairs, tags)

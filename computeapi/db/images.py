@@ -8,8 +8,9 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.context import Context
 from computeapi.db import listing, pairs
-from computeapi.db.facts import Facts, FactTable, caller
+from computeapi.db.facts import Facts, FactTable
 from computeapi.db.listing import Clause
+from computeapi.db.ownership import caller
 from computeapi.db.tables.image import deleted_images, image_members, image_properties, image_tags, images
 
 

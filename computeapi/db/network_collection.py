@@ -16,6 +16,7 @@ from computeapi import chance, errors
 from computeapi.context import Context
 from computeapi.db import listing, pairs
 from computeapi.db.listing import WHOLE, Clause, Page
+from computeapi.db.ownership import CALLER, caller, own_rows
 from computeapi.db.records import HOLDING, change, insertion
 from computeapi.db.tables import network as tables
 
@@ -27,8 +28,6 @@ SHARED = 'access_as_shared'
 FILTERED_TYPES = (str, bool, int)
 MAX_INTEGER = 2**31 - 1
 SEVERAL = (list, tuple, set, frozenset)
-CALLER = 'caller'
-"""The statement parameter for the caller's project."""
 TAGGED = pairs.Belongings({}, tables.tags)
 BOOLEANS = {'true': True, '1': True, 'false': False, '0': False}
 
@@ -50,19 +49,14 @@ ANYBODY = Context()
 """For parts of statements that do not depend on the caller beyond its project, which is a parameter."""
 
 
-def caller(context: Context) -> sa.BindParameter[str | None]:
-    """A parameter for the caller's project, so that a cached statement can be executed for another caller."""
-    return sa.bindparam(CALLER, context.project_id)
-
-
-def own_rows(table: sa.Table, context: Context) -> Clause:
-    """The rows of the caller's project; all for an administrator."""
-    return sa.true() if context.is_admin else table.c.project_id == caller(context)
-
-
 def shared(table: sa.Table, context: Context = ANYBODY) -> Clause:
     """The rows that are shared with everybody, or by an RBAC policy with the caller's project."""
     return sa.or_(table.c.shared, given(table, context, SHARED))
+
+
+def own_or_shared(table: sa.Table, context: Context) -> Clause:
+    """The caller's own rows, and those that are shared with it."""
+    return sa.or_(own_rows(table, context), shared(table, context))
 
 
 def given(table: sa.Table, context: Context, action: str) -> Clause:

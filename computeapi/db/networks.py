@@ -7,17 +7,8 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.context import Context
 from computeapi.db.listing import Clause
-from computeapi.db.network_collection import (
-    Collection,
-    Document,
-    Work,
-    caller,
-    given,
-    grouped,
-    ids_of,
-    own_rows,
-    shared,
-)
+from computeapi.db.network_collection import Collection, Document, Work, given, grouped, ids_of, own_or_shared, shared
+from computeapi.db.ownership import own_rows, owned
 from computeapi.db.records import Among
 from computeapi.db.tables.network import fixed_ips, networks, rbac_policies, subnet_pools, subnets
 
@@ -25,7 +16,7 @@ EXTERNAL = 'access_as_external'
 
 
 def _visible_networks(context: Context) -> Clause:
-    return sa.or_(own_rows(networks, context), _leads_out(context), shared(networks, context))
+    return sa.or_(own_or_shared(networks, context), _leads_out(context))
 
 
 def _leads_out(context: Context) -> Clause:
@@ -120,7 +111,7 @@ def usable_networks(work: Work) -> list[Document]:
 
 def _usable(context: Context) -> Clause:
     """The networks of the caller's project, and those that are shared with it; the same for administrators."""
-    return sa.or_(networks.c.project_id == caller(context), shared(networks, context))
+    return sa.or_(owned(networks, context), shared(networks, context))
 
 
 def wires(work: Work, network_ids: Iterable[str]) -> dict[str, Document]:

@@ -11,7 +11,8 @@ from computeapi import errors
 from computeapi.context import Context
 from computeapi.db import qos
 from computeapi.db.listing import Clause
-from computeapi.db.network_collection import Collection, Document, Work, grouped, ids_of, own_rows
+from computeapi.db.network_collection import Collection, Document, Work, grouped, ids_of
+from computeapi.db.ownership import own_rows
 from computeapi.db.records import Among, insertion
 from computeapi.db.tables.network import (
     fixed_ips,

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.context import Context
 from computeapi.db.listing import Clause
-from computeapi.db.network_collection import Collection, Document, Work, grouped, ids_of, own_rows, shared
+from computeapi.db.network_collection import Collection, Document, Work, grouped, ids_of, own_or_shared, shared
 from computeapi.db.tables.network import networks, ports, qos_policies, qos_rules
 
 MINIMUM_BANDWIDTH, MINIMUM_PACKET_RATE = 'minimum_bandwidth', 'minimum_packet_rate'
@@ -31,7 +31,7 @@ RESOURCES = {
 
 
 def _visible_policies(context: Context) -> Clause:
-    return sa.or_(own_rows(qos_policies, context), shared(qos_policies, context))
+    return own_or_shared(qos_policies, context)
 
 
 def _visible_rules(context: Context) -> Clause:

@@ -4,8 +4,9 @@ import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.context import Context
-from computeapi.db.facts import FactTable, owned
+from computeapi.db.facts import FactTable
 from computeapi.db.listing import Clause
+from computeapi.db.ownership import own_rows, owned
 from computeapi.db.records import lock_row
 from computeapi.db.tables.share import share_access_metadata, share_access_rules, share_metadata, share_projects, shares
 
@@ -32,7 +33,7 @@ SHARES = FactTable(
 ACCESS_RULES = FactTable(
     share_access_rules,
     errors.ShareAccessNotFound,
-    lambda context: sa.true() if context.is_admin else owned(shares, context),
+    lambda context: own_rows(shares, context),
     source=share_access_rules.join(shares, shares.c.id == share_access_rules.c.share_id),
     joined={'project_id': shares.c.project_id},
     pairs={'metadata': share_access_metadata},

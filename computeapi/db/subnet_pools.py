@@ -1,31 +1,22 @@
 """Subnet pools, from which the ranges of subnets are allocated, and address scopes, in which ranges do not overlap."""
 
-import sqlalchemy as sa
-
 from computeapi import errors
-from computeapi.context import Context
-from computeapi.db.listing import Clause
-from computeapi.db.network_collection import Collection, Document, Work, own_rows, shared
+from computeapi.db.network_collection import Collection, Document, Work, own_or_shared, shared
 from computeapi.db.networks import SUBNETS
 from computeapi.db.tables.network import address_scopes, subnet_pools
-
-
-def _visible(table: sa.Table, context: Context) -> Clause:
-    return sa.or_(own_rows(table, context), shared(table, context))
-
 
 ADDRESS_SCOPES = Collection(
     address_scopes,
     errors.AddressScopeNotFound,
     hidden=['description', 'created_at', 'updated_at', 'revision_number', 'tags'],
     attributes={'shared': shared(address_scopes)},
-    visible=lambda context: _visible(address_scopes, context),
+    visible=lambda context: own_or_shared(address_scopes, context),
 )
 SUBNET_POOLS = Collection(
     subnet_pools,
     errors.SubnetPoolNotFound,
     attributes={'shared': shared(subnet_pools)},
-    visible=lambda context: _visible(subnet_pools, context),
+    visible=lambda context: own_or_shared(subnet_pools, context),
 )
 
 

@@ -6,8 +6,9 @@ import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.context import Context
-from computeapi.db.facts import Facts, FactTable, caller
+from computeapi.db.facts import Facts, FactTable
 from computeapi.db.listing import Clause
+from computeapi.db.ownership import caller
 from computeapi.db.records import upsert
 from computeapi.db.tables.volume import (
     volume_default_types,
