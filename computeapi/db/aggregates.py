@@ -1,13 +1,12 @@
 """Host aggregates, as rows."""
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
 
 from computeapi.db.placement_changes import AGGREGATE, note, note_host
-from computeapi.db.records import Rows
+from computeapi.db.records import Rows, grouped
 from computeapi.db.tables.compute import ZONE, Aggregate, aggregate_hosts, aggregates
 from computeapi.db.tables.servers import servers
 
@@ -39,11 +38,10 @@ def select(connection: sa.Connection) -> list[Aggregate]:
 
 
 def _with_hosts(connection: sa.Connection, found: list[Aggregate]) -> list[Aggregate]:
-    hosts: dict[int, list[str]] = defaultdict(list)
-    for aggregate_id, host in connection.execute(MEMBERS, {'ids': [each.id for each in found]}):
-        hosts[aggregate_id].append(host)
+    rows = connection.execute(MEMBERS, {'ids': [each.id for each in found]})
+    hosts = grouped((aggregate_id, host) for aggregate_id, host in rows)
     for each in found:
-        each.hosts = hosts[each.id]
+        each.hosts = hosts.get(each.id, [])
     return found
 
 
@@ -52,10 +50,7 @@ def metadata_by_host(
 ) -> dict[str, list[dict[str, str]]]:
     """By host (of these, or of all) that is in any aggregate, the metadata of its aggregates, oldest first."""
     statement, asked = (METADATA, {}) if hosts is None else (METADATA_OF_HOSTS, {'hosts': list(hosts)})
-    found: dict[str, list[dict[str, str]]] = defaultdict(list)
-    for host, metadata in connection.execute(statement, asked):
-        found[host].append(metadata)
-    return found
+    return grouped((host, metadata) for host, metadata in connection.execute(statement, asked))
 
 
 def zone_of(metadata: Iterable[Mapping[str, str]]) -> str | None:

@@ -1,12 +1,11 @@
 """The cells of the cloud, as rows."""
 
-from collections import defaultdict
 from collections.abc import Collection
 
 import sqlalchemy as sa
 
 from computeapi import chance
-from computeapi.db.records import Rows
+from computeapi.db.records import Rows, grouped
 from computeapi.db.tables.compute import Cell, cells, hypervisors
 
 __all__ = ['Cell']
@@ -21,11 +20,10 @@ OUT_OF_REACH = (
 
 def every(connection: sa.Connection) -> list[Cell]:
     """All cells with their hosts, by name, in two queries."""
-    hosts: dict[str, list[str]] = defaultdict(list)
-    for cell, host in connection.execute(sa.select(hypervisors.c.cell, hypervisors.c.host).order_by(hypervisors.c.id)):
-        hosts[cell].append(host)
+    rows = connection.execute(sa.select(hypervisors.c.cell, hypervisors.c.host).order_by(hypervisors.c.id))
+    hosts = grouped((cell, host) for cell, host in rows)
     found = CELLS.all(connection, CELLS.select.order_by(cells.c.name))
-    return [cell._replace(hosts=hosts[cell.name]) for cell in found]
+    return [cell._replace(hosts=hosts.get(cell.name, [])) for cell in found]
 
 
 def out_of_reach(connection: sa.Connection) -> dict[str, str]:

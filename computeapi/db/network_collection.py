@@ -66,14 +66,6 @@ def given(table: sa.Table, context: Context, action: str) -> Clause:
     return table.c.id.in_(sa.select(policies.object_id).where(policies.action == action, mine))
 
 
-def grouped(pairs: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
-    """The second items grouped by the first, in order."""
-    groups: dict[str, list[T]] = {}
-    for key, value in pairs:
-        groups.setdefault(key, []).append(value)
-    return groups
-
-
 def ids_of(documents: Iterable[Document]) -> list[str]:
     return [document['id'] for document in documents]
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from computeapi import errors
-from computeapi.db.network_collection import Collection, Document, Work, grouped, ids_of
+from computeapi.db.network_collection import Collection, Document, Work, ids_of
+from computeapi.db.records import grouped
 from computeapi.db.tables.network import network_flavor_profiles, network_flavors, network_service_profiles
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import sqlalchemy as sa
 
-from computeapi.db.network_collection import grouped
+from computeapi.db.records import grouped
 from computeapi.db.tables.network import notices
 
 

@@ -7,9 +7,9 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.context import Context
 from computeapi.db.listing import Clause
-from computeapi.db.network_collection import Collection, Document, Work, given, grouped, ids_of, own_or_shared, shared
+from computeapi.db.network_collection import Collection, Document, Work, given, ids_of, own_or_shared, shared
 from computeapi.db.ownership import own_rows, owned
-from computeapi.db.records import Among
+from computeapi.db.records import Among, grouped
 from computeapi.db.tables.network import fixed_ips, networks, rbac_policies, subnet_pools, subnets
 
 EXTERNAL = 'access_as_external'

@@ -11,9 +11,9 @@ from computeapi import errors
 from computeapi.context import Context
 from computeapi.db import qos
 from computeapi.db.listing import Clause
-from computeapi.db.network_collection import Collection, Document, Work, grouped, ids_of
+from computeapi.db.network_collection import Collection, Document, Work, ids_of
 from computeapi.db.ownership import own_rows
-from computeapi.db.records import Among, insertion
+from computeapi.db.records import Among, grouped, insertion
 from computeapi.db.tables.network import (
     fixed_ips,
     floating_ips,

@@ -8,7 +8,8 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.context import Context
 from computeapi.db.listing import Clause
-from computeapi.db.network_collection import Collection, Document, Work, grouped, ids_of, own_or_shared, shared
+from computeapi.db.network_collection import Collection, Document, Work, ids_of, own_or_shared, shared
+from computeapi.db.records import grouped
 from computeapi.db.tables.network import networks, ports, qos_policies, qos_rules
 
 MINIMUM_BANDWIDTH, MINIMUM_PACKET_RATE = 'minimum_bandwidth', 'minimum_packet_rate'

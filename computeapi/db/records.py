@@ -13,7 +13,9 @@ from typing import Any, Generic, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
+K = TypeVar('K')
 R = TypeVar('R')
+T = TypeVar('T')
 
 
 class Rows(Generic[R]):
@@ -170,6 +172,14 @@ def _is_among(dialect: str, column: sa.ColumnElement[Any]) -> sa.ColumnElement[b
         values = sa.func.json_each(sa.bindparam('values', type_=sa.JSON)).table_valued('value')
         return column.in_(sa.select(values.c.value))
     return column.in_(sa.bindparam('values', expanding=True))
+
+
+def grouped(pairs: Iterable[tuple[K, T]]) -> dict[K, list[T]]:
+    """The second items grouped by the first, in order."""
+    groups: dict[K, list[T]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
 
 
 def required(record: Any) -> list[str]:

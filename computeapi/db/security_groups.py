@@ -8,9 +8,9 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.context import Context
 from computeapi.db.listing import Clause
-from computeapi.db.network_collection import Collection, Document, Work, grouped, ids_of
+from computeapi.db.network_collection import Collection, Document, Work, ids_of
 from computeapi.db.ownership import CALLER, own_rows
-from computeapi.db.records import Among
+from computeapi.db.records import Among, grouped
 from computeapi.db.tables.network import port_security_groups, security_group_rules, security_groups
 
 DEFAULT = 'default'

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from computeapi.db import quota_usages
 from computeapi.db import servers as rows
-from computeapi.db.records import Among, Rows
+from computeapi.db.records import Among, Rows, grouped
 from computeapi.db.tables.compute import ServerGroup, server_groups
 from computeapi.db.tables.servers import servers
 
@@ -31,7 +31,7 @@ def get(connection: sa.Connection, group_id: str, *, members: bool = True) -> Se
 def select(
     connection: sa.Connection, project_id: str | None = None, limit: int | None = None, offset: int = 0
 ) -> list[ServerGroup]:
-    """The groups of a project (None: of all projects) with their members.
+    """The groups of a project (None: of all projects) with their members, the servers that are not deleted.
 
     Groups with members come first; otherwise they are in the order of creation.
     """
@@ -51,16 +51,9 @@ def lock(connection: sa.Connection, group_id: str) -> None:
 
 
 def _with_members(connection: sa.Connection, groups: Sequence[ServerGroup]) -> list[ServerGroup]:
-    members = _members(connection, [group.uuid for group in groups])
+    rows = MEMBERS.find(connection, [group.uuid for group in groups])
+    members = grouped((group_id, server_id) for group_id, server_id in rows)
     return [group._replace(members=members.get(group.uuid, ())) for group in groups]
-
-
-def _members(connection: sa.Connection, group_ids: Sequence[str]) -> dict[str, list[str]]:
-    """By group, its servers that are not deleted."""
-    members: dict[str, list[str]] = {}
-    for group_id, server_id in MEMBERS.find(connection, group_ids):
-        members.setdefault(group_id, []).append(server_id)
-    return members
 
 
 def insert(connection: sa.Connection, values: Mapping[str, Any]) -> None:

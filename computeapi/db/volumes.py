@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.db.facts import Facts, FactTable
 from computeapi.db.listing import Clause
-from computeapi.db.records import Among, lock_row, upsert
+from computeapi.db.records import Among, grouped, lock_row, upsert
 from computeapi.db.tables.volume import (
     volume_attachments,
     volume_backup_image_metadata,
@@ -120,13 +120,10 @@ MESSAGES = FactTable(
 
 def metadata_values(connection: sa.Connection, *where: Clause) -> dict[str, list[str]]:
     """The values of each key in the metadata of these volumes."""
-    found: dict[str, list[str]] = {}
     name, value = volume_metadata.c.name, volume_metadata.c.value
     source = VOLUMES.source.join(volume_metadata, volumes.c.id == volume_metadata.c.owner_id)
     query = sa.select(name, value).select_from(source).where(*where).order_by(name, value).distinct()
-    for key, text in connection.execute(query):
-        found.setdefault(key, []).append(text)
-    return found
+    return grouped((key, text) for key, text in connection.execute(query))
 
 
 # What belongs to a volume

@@ -12,9 +12,10 @@ from computeapi.context import Context
 from computeapi.db import network_projects, networks, qos, routers, security_groups
 from computeapi.db import ports as stored_ports
 from computeapi.db.engine import repeated
-from computeapi.db.network_collection import Document, Work, grouped
+from computeapi.db.network_collection import Document, Work
 from computeapi.db.networks import NETWORKS
 from computeapi.db.ports import PORTS
+from computeapi.db.records import grouped
 from computeapi.db.routers import FLOATING_IPS
 from computeapi.db.security_groups import GROUPS
 

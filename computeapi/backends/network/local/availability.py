@@ -4,7 +4,8 @@ import ipaddress
 from collections.abc import Collection
 
 from computeapi.db import networks
-from computeapi.db.network_collection import Document, Work, grouped, ids_of
+from computeapi.db.network_collection import Document, Work, ids_of
+from computeapi.db.records import grouped
 
 
 def of_networks(work: Work, found: list[Document], versions: Collection[str] = ()) -> list[Document]:
