@@ -1,6 +1,6 @@
 """Images in the store: visibility, filters, and their properties, tags and members."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -67,9 +67,9 @@ def matches(filters: Mapping[str, Any]) -> list[Clause]:
 
 
 def _match(name: str, value: Any) -> Clause:
-    several = value if isinstance(value, list | tuple | set | frozenset) else (value,)
+    several = value if isinstance(value, listing.SEVERAL) else (value,)
     if name == 'tags':
-        return _tagged(set(several)) == len(set(several))
+        return pairs.count_tags(image_tags, images.c.id, set(several)) == len(set(several))
     if name == 'size_min':
         return listing.compared(images.c.size, ('gte', value))
     if name == 'size_max':
@@ -77,12 +77,6 @@ def _match(name: str, value: Any) -> Clause:
     if name in images.c:
         return sa.and_(*IMAGES.matches({name: value}))
     return pairs.has(image_properties, images.c.id, name, *several)
-
-
-def _tagged(tags: Collection[str]) -> sa.ScalarSelect[int]:
-    """How many of these tags an image has."""
-    same = (image_tags.c.image_id == images.c.id) & image_tags.c.tag.in_(tags)
-    return sa.select(sa.func.count()).select_from(image_tags).where(same).scalar_subquery()
 
 
 def count_of(connection: sa.Connection, project_id: str | None) -> int:

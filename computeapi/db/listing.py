@@ -172,8 +172,12 @@ def identified(table: sa.Table, identifier: str) -> Clause:
     return table.c.uuid == identifier
 
 
+SEVERAL = (list, tuple, set, frozenset)
+"""The types of several alternatives for a value."""
+
+
 def equals(column: sa.ColumnElement[Any], value: object) -> Clause:
     """Matches the value, or any of several; None matches NULL."""
     if value is None:
         return column.is_(None)
-    return column.in_(value if isinstance(value, list | tuple | set | frozenset) else (value,))
+    return column.in_(value if isinstance(value, SEVERAL) else (value,))

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from computeapi import chance, errors
 from computeapi.context import Context
 from computeapi.db import listing, pairs
-from computeapi.db.listing import WHOLE, Clause, Page
+from computeapi.db.listing import SEVERAL, WHOLE, Clause, Page
 from computeapi.db.ownership import CALLER, caller, own_rows
 from computeapi.db.records import HOLDING, change, insertion
 from computeapi.db.tables import network as tables
@@ -27,7 +27,6 @@ EVERYBODY = '*'
 SHARED = 'access_as_shared'
 FILTERED_TYPES = (str, bool, int)
 MAX_INTEGER = 2**31 - 1
-SEVERAL = (list, tuple, set, frozenset)
 TAGGED = pairs.Belongings({}, tables.tags)
 BOOLEANS = {'true': True, '1': True, 'false': False, '0': False}
 
@@ -278,9 +277,7 @@ def tag_filters(table: sa.Table) -> dict[str, Callable[[list[str]], Clause]]:
 
     def held(values: list[str]) -> tuple[sa.ScalarSelect[int], int]:
         wanted = {tag for value in values for tag in value.split(',') if tag}
-        tags = tables.tags
-        fits = (tags.c.resource_id == table.c.id, tags.c.tag.in_(wanted))
-        return sa.select(sa.func.count()).select_from(tags).where(*fits).scalar_subquery(), len(wanted)
+        return pairs.count_tags(tables.tags, table.c.id, wanted), len(wanted)
 
     def every(values: list[str]) -> Clause:
         count, wanted = held(values)

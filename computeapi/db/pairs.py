@@ -69,6 +69,12 @@ def has(table: sa.Table, owner: sa.ColumnElement[Any], name: str, *values: str) 
     return query.scalar_subquery() > 0
 
 
+def count_tags(table: sa.Table, owner: sa.ColumnElement[Any], tags: Collection[str]) -> sa.ScalarSelect[int]:
+    """How many of these tags the owner in an enclosing query has."""
+    same = (table.columns[0] == owner) & table.c.tag.in_(tags)
+    return sa.select(sa.func.count()).select_from(table).where(same).scalar_subquery()
+
+
 def replace_tags(connection: sa.Connection, table: sa.Table, owner_id: str, tags: Iterable[str]) -> None:
     """Replace all tags of the owner."""
     connection.execute(sa.delete(table).where(table.columns[0] == owner_id))

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi.clock import parsed
-from computeapi.db import addresses, listing, patterns
+from computeapi.db import addresses, listing, pairs, patterns
 from computeapi.db.listing import Clause
 from computeapi.db.tables.servers import server_tags, servers
 from computeapi.errors import Invalid
@@ -88,9 +88,7 @@ def end_of_second(moment: datetime) -> datetime:
 
 
 def _tagged(tags: Collection[str]) -> sa.ScalarSelect[int]:
-    """How many of these tags a server has."""
-    same = (server_tags.c.server_id == servers.c.uuid) & server_tags.c.tag.in_(tags)
-    return sa.select(sa.func.count()).select_from(server_tags).where(same).scalar_subquery()
+    return pairs.count_tags(server_tags, servers.c.uuid, tags)
 
 
 ADDRESSES = {'ip': 4, 'ip6': 6}
