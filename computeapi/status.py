@@ -53,12 +53,9 @@ def database(conf: cfg.ConfigOpts) -> tuple[Result, str]:
             url, version = store.url.render_as_string(), schema.version(store)
     except (DatabaseTrouble, sa.exc.SQLAlchemyError, ImportError) as error:
         return Result.Failure, f'The database cannot be reached: {getattr(error, "reason", error)}'
-    head = schema.head()
-    if version == head:
-        return Result.Success, f'{url} is at revision {head}'
-    if version is not None and version > head:
-        return Result.Warning, f'{url} is at revision {version}, newer than this release ({head})'
-    return Result.Failure, f'{url} is at revision {version}, not {head}: run `computeapi db upgrade`'
+    if obstacle := schema.obstacle(version):
+        return Result.Warning if schema.is_later(version) else Result.Failure, f'{url}: {obstacle}'
+    return Result.Success, f'{url} is at revision {version}'
 
 
 def paste_file(conf: cfg.ConfigOpts) -> tuple[Result, str]:
