@@ -73,6 +73,8 @@ def _repeated(store: Store, clear: Clear, before: datetime, batch: int) -> dict[
 
 def _archive(connection: sa.Connection, before: datetime, batch: int) -> Mapping[str, int]:
     gone = connection.execute(_archivable(before, batch)).mappings().all()
+    if not gone:
+        return {}
     contents: dict[str, dict[str, Any]] = {row['uuid']: {'servers': [dict(row)]} for row in gone}
     ids = list(contents)
     counts = Counter(servers=len(ids))
@@ -83,8 +85,6 @@ def _archive(connection: sa.Connection, before: datetime, batch: int) -> Mapping
     for server_id, event in _events(connection, ids):
         contents[server_id].setdefault(server_action_events.name, []).append(event)
         counts[server_action_events.name] += 1
-    if not ids:
-        return {}
     now = utcnow()
     facts = [{name: row[name] for name in ('uuid', 'project_id', 'deleted_at')} for row in gone]
     documents = ({'archived_at': now, 'contents': _document(contents[each['uuid']])} for each in facts)
