@@ -35,7 +35,7 @@ def fill(service: Service, count: int) -> list[str]:
     ids = [str(uuid.uuid4()) for _ in range(count)]
     with service.store.write() as connection:
         for number, server_id in enumerate(ids):
-            rows.insert(connection, server(number, server_id))
+            rows.insert_all(connection, [server(number, server_id)])
             rows.set_tags(connection, server_id, ['benchmark'])
             rows.insert_block_device(connection, device(server_id))
     return ids

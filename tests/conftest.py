@@ -298,7 +298,7 @@ class Servers:
         """Insert a running server with these facts; returns its ID."""
         server_id, now = str(uuid.uuid4()), utcnow()
         with self.store.write() as connection:
-            rows.insert(connection, ACTIVE | {'uuid': server_id, 'created_at': now, 'launched_at': now} | facts)
+            rows.insert_all(connection, [ACTIVE | {'uuid': server_id, 'created_at': now, 'launched_at': now} | facts])
         return server_id
 
     def get(self, server_id):

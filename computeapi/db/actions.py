@@ -55,10 +55,7 @@ def start_all(
         return {server_ids[0]: ACTIONS.add(connection, server_id=server_ids[0], **facts)}
     connection.execute(insertion(actions), [{'server_id': server_id, **facts} for server_id in server_ids])
     # MySQL does not return the IDs of several inserted rows.
-    numbers: dict[str, int] = {}
-    for server_id, number in connection.execute(NUMBERS, {'servers': list(server_ids)}):
-        numbers[server_id] = number
-    return numbers
+    return dict(connection.execute(NUMBERS, {'servers': list(server_ids)}).all())
 
 
 def _beginning(context: Context, request_id: str, action: str, now: datetime) -> dict[str, Any]:

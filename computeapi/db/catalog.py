@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from computeapi.db.identity import PROJECTS, Project
+from computeapi.db.identity import BY_NAME, PROJECTS, Project
 from computeapi.db.listing import equals
 from computeapi.db.records import Rows
 from computeapi.db.tables.catalog import (
@@ -101,13 +101,10 @@ def endpoint_groups_of_project(connection: sa.Connection, project_id: str) -> li
 
 def projects_of_endpoint(connection: sa.Connection, endpoint_id: str) -> list[Project]:
     query = PROJECTS.select.join(project_endpoints, project_endpoints.c.project_id == projects.c.id)
-    return _by_name(connection, query.where(project_endpoints.c.endpoint_id == endpoint_id))
+    return PROJECTS.all(connection, query.where(project_endpoints.c.endpoint_id == endpoint_id).order_by(*BY_NAME))
 
 
 def projects_of_endpoint_group(connection: sa.Connection, group_id: str) -> list[Project]:
     query = PROJECTS.select.join(project_endpoint_groups, project_endpoint_groups.c.project_id == projects.c.id)
-    return _by_name(connection, query.where(project_endpoint_groups.c.endpoint_group_id == group_id))
-
-
-def _by_name(connection: sa.Connection, query: sa.Select[Any]) -> list[Project]:
-    return PROJECTS.all(connection, query.order_by(projects.c.name, projects.c.id))
+    in_group = project_endpoint_groups.c.endpoint_group_id == group_id
+    return PROJECTS.all(connection, query.where(in_group).order_by(*BY_NAME))

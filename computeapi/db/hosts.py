@@ -2,7 +2,6 @@
 
 import sqlalchemy as sa
 
-from computeapi.db import bulk
 from computeapi.db.records import Rows
 from computeapi.db.tables.servers import DeclaredHost, declared_hosts
 
@@ -11,9 +10,6 @@ __all__ = ['DeclaredHost']
 
 class DeclaredHosts(Rows[DeclaredHost]):
     """If any hosts are declared, there are no others."""
-
-    def count(self, connection: sa.Connection) -> int:
-        return bulk.count(connection, 'declared_hosts')
 
     def every(self, connection: sa.Connection) -> list[DeclaredHost]:
         """In the order in which they were declared."""

@@ -31,7 +31,6 @@ class Counted(NamedTuple):
 
 OWNERS = {'server_group_members': 'server group', 'key_pairs': 'user'}
 """The kind of holder of a resource, if it is not a project."""
-Amounts = Mapping[Counted, int]
 ANYWHERE = ''
 """The holder of key pairs."""
 OF_A_SERVER = (
@@ -83,7 +82,7 @@ def add_pending(connection: sa.Connection, found: Counter[str], holder_id: str, 
 # ------------------------------------------------------------------ changing usage
 
 
-def count(connection: sa.Connection, amounts: Amounts, sign: int = 1) -> None:
+def count(connection: sa.Connection, amounts: Mapping[Counted, int], sign: int = 1) -> None:
     """Add to the usage (or subtract, for a sign of -1) when the transaction ends."""
     pending = connection.get_execution_options()[PENDING]
     for held, amount in amounts.items():

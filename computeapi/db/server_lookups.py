@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from computeapi.db import patterns
-from computeapi.db.server_branches import BY, LIVING, OF_PROJECT, Reach
+from computeapi.db.server_branches import BY, LIVING, OF_PROJECT, THERE, Reach
 from computeapi.db.server_filters import ADDRESSES, CLOCKS_DIFFER
 from computeapi.db.tables.servers import server_addresses, server_tags, servers
 from computeapi.db.walks import FEW, Place, hinted
@@ -21,7 +21,6 @@ WHOLE_RESERVATION = re.compile(r'\^?(r-[a-z0-9]{8})\$?')
 
 Places = sa.Select[Any]
 PLACES: Places = sa.select(servers.c.created_at, servers.c.id)
-THERE = servers.c.deleted_at.is_(None)
 
 
 class Lookup(NamedTuple):

@@ -78,7 +78,7 @@ def insert(
 
 
 def get(connection: sa.Connection, migration_id: int) -> Migration | None:
-    return MIGRATIONS.first(connection, MIGRATIONS.select.where(migrations.c.id == migration_id))
+    return MIGRATIONS.find(connection, id=migration_id)
 
 
 def live(connection: sa.Connection, server_id: str, statuses: Collection[str]) -> list[Migration]:

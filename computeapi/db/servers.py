@@ -205,10 +205,6 @@ def on_volume(connection: sa.Connection, volume_id: str) -> list[BlockDevice]:
     return DEVICES.all(connection, statement)
 
 
-def insert(connection: sa.Connection, values: Mapping[str, Any]) -> None:
-    insert_all(connection, [values])
-
-
 def insert_all(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert servers, with values for the same columns."""
     connection.execute(records.insertion(servers), [derived(values) for values in rows])

@@ -4,7 +4,7 @@ import gc
 import random
 import signal
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from typing import NamedTuple
@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from computeapi.db import bulk, quota_usages
 from computeapi.db.bulk import Insertion
-from computeapi.db.quota_usages import Amounts, Counted
+from computeapi.db.quota_usages import Counted
 from computeapi.kit.scenes import volumes
 from computeapi.kit.scenes.document import Document
 from computeapi.kit.scenes.scene import Scene
@@ -32,7 +32,7 @@ class Made(NamedTuple):
 
     servers: int
     insertions: list[Insertion]
-    used: Amounts
+    used: Mapping[Counted, int]
 
 
 Maker = Iterator[Made]

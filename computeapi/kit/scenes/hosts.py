@@ -20,7 +20,7 @@ PHYSICAL = (
 def load(scene: Scene) -> None:
     """Declare hosts. The first declared hosts are added to the existing ones, which are therefore declared as well."""
     if scene.document.get('hosts'):
-        known = set(scene.index('hosts').rows) if DECLARED.count(scene.connection) == 0 else ()
+        known = set(scene.index('hosts').rows) if DECLARED.number_of(scene.connection) == 0 else ()
         for name in known:
             _declare(scene, scene.row('hosts', name))
     zones: dict[str, list[str]] = {}
