@@ -11,7 +11,7 @@ from computeapi.db import keypairs as rows
 from computeapi.db.engine import Store
 from computeapi.db.keypairs import Keypair
 from computeapi.db.listing import Page
-from computeapi.errors import Conflict, KeypairNotFound
+from computeapi.errors import Conflict, Invalid, KeypairNotFound
 
 
 class KeypairManager:
@@ -26,6 +26,13 @@ class KeypairManager:
         if found is None:
             raise KeypairNotFound(name=name, user_id=user_id)
         return found
+
+    def public_key(self, user_id: str, name: str | None) -> str | None:
+        """The key for a server of the user; Invalid if the user has no key pair of that name."""
+        try:
+            return None if name is None else self.get(user_id, name).public_key
+        except KeypairNotFound:
+            raise Invalid('Invalid key_name provided.') from None
 
     def list(self, user_id: str, page: Page) -> list[Keypair]:
         """One page of the user's key pairs, by name; Invalid for an unknown marker."""

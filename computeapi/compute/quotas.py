@@ -83,7 +83,7 @@ class Quotas:
         limits = self._merged(found)
         return Scope(limits, dict.fromkeys(limits, 0) | rows.of_servers(found.used))
 
-    def _class_limits(self, connection: sa.Connection, class_name: str = DEFAULT_CLASS) -> dict[str, int]:
+    def _class_limits(self, connection: sa.Connection, class_name: str) -> dict[str, int]:
         return self.configured | rows.class_limits(connection, class_name)
 
     def _limits(self, connection: sa.Connection, project_id: str, user_id: str | None = None) -> dict[str, int]:

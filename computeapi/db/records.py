@@ -47,7 +47,7 @@ class Rows(Generic[R]):
         row = connection.execute(statement, parameters).first()
         return None if row is None else self.record(*row)
 
-    def find(self, connection: sa.Connection, *, lock: bool = False, **values: Any) -> R | None:
+    def find(self, connection: sa.Connection, /, *, lock: bool = False, **values: Any) -> R | None:
         """The record with these values; `lock` locks it for this transaction."""
         return self.first(connection, self._finding(tuple(values), lock, _nulls(values)), _named(values))
 

@@ -103,7 +103,7 @@ class Servers(ServerController):
     )
     def update(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
         """Update a server."""
-        updated = self.cloud.servers.update(req.context, server, **changes(req, body['server']))
+        updated = self.cloud.servers.update(server, **changes(req, body['server']))
         return {'server': UPDATE.render(req, updated)}
 
 

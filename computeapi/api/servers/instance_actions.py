@@ -103,12 +103,12 @@ class InstanceActions(ServerController):
     )
     def index(self, req: Request, server: Server) -> dict[str, Any]:
         """List the actions on a server, newest first."""
-        limit, marker, *_ = pages.asked(req, self.cloud.max_limit)
+        page = pages.asked(req, self.cloud.max_limit)
         since, before = period_of(req)
-        found = self.cloud.actions.list(server, limit, marker, since=since, before=before)
+        found = self.cloud.actions.list(server, page, since=since, before=before)
         shown = SUMMARY.render_all(req, [Account(action, []) for action in found])
         return pages.answer(
-            req, 'instanceActions', shown, limit, marker='request_id', links='links', server_id=server.uuid
+            req, 'instanceActions', shown, page.limit, marker='request_id', links='links', server_id=server.uuid
         )
 
     @operation(

@@ -18,16 +18,10 @@ class Actions:
         self.store = store
 
     def list(
-        self,
-        server: Server,
-        limit: int | None = None,
-        marker: str | None = None,
-        *,
-        since: datetime | None = None,
-        before: datetime | None = None,
+        self, server: Server, page: Page, *, since: datetime | None, before: datetime | None
     ) -> list[ServerAction]:
         """The actions that changed in a period, newest first; Invalid for an unknown marker (a request ID)."""
-        return self.store.ask(rows.page, server.uuid, Page(limit, marker), since=since, before=before)
+        return self.store.ask(rows.page, server.uuid, page, since=since, before=before)
 
     def get(self, server: Server, request_id: str) -> tuple[ServerAction, Sequence[ServerActionEvent]]:
         """An action with its steps, newest first."""

@@ -12,7 +12,7 @@ from oslo_config import cfg
 from computeapi.clock import utcnow
 from computeapi.compute.cells import Cells
 from computeapi.compute.flavors import using
-from computeapi.compute.quotas import Quotas, check_metadata
+from computeapi.compute.quotas import Quotas, check_injected_files, check_metadata
 from computeapi.compute.scheduler.hosts import is_up
 from computeapi.compute.servers.changes import locked
 from computeapi.compute.tasks.transition import Requirement
@@ -151,7 +151,7 @@ class ServerManager:
 
     # ------------------------------------------------------------ updates
 
-    def update(self, context: Context, server: Server, **changes: Any) -> Server:
+    def update(self, server: Server, **changes: Any) -> Server:
         """Change columns of the row that nothing else depends on; returns the updated server.
 
         Conflict for pinned_availability_zone if it is not the server's current zone.
@@ -254,6 +254,17 @@ def check_items(metadata: Mapping[str, str]) -> None:
                 raise Invalid(
                     f'Invalid metadata size: Metadata property {what} greater than {LONGEST_METADATA} characters'
                 )
+
+
+def check_contents(
+    quotas: Quotas, context: Context, metadata: Mapping[str, str], files: Collection[Mapping[str, str]]
+) -> None:
+    """Check the metadata of a single server, and the files to be injected into it; Invalid, OverQuota."""
+    if metadata or files:
+        check_items(metadata)
+        limits = quotas.limits(context.project_id or '', context.user_id)
+        check_metadata(limits, len(metadata))
+        check_injected_files(limits, [(file['path'], file['contents'].encode()) for file in files])
 
 
 def check_disk_config(server: Server) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from computeapi.backends.hypervisor import Capability, PowerState, require
 from computeapi.compute.keypairs import KeypairManager
-from computeapi.compute.quotas import Quotas, check_injected_files, check_metadata
+from computeapi.compute.quotas import Quotas
 from computeapi.compute.scheduler import Spec
 from computeapi.compute.servers import config_drive, disks, placement, signatures
 from computeapi.compute.servers.changes import Changes, check, not_ready
@@ -14,14 +14,14 @@ from computeapi.compute.servers.creation import boot
 from computeapi.compute.servers.creation.boot import Source
 from computeapi.compute.servers.creation.request import VOLUME, Device, Rights
 from computeapi.compute.servers.creation.rows import remembered
-from computeapi.compute.servers.lookup import check_items
+from computeapi.compute.servers.lookup import check_contents
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
 from computeapi.db import servers as rows
 from computeapi.db.flavors import Flavor
 from computeapi.db.servers import BlockDevice, Server
-from computeapi.errors import Error, ImageNotFound, Invalid, KeypairNotFound, VolumeNotFound
+from computeapi.errors import Error, ImageNotFound, Invalid, VolumeNotFound
 from computeapi.states import REBUILD_STEPS, TaskState, VMState
 
 # The status of a volume that an image is being written to, and the argument of a task that started the write.
@@ -73,7 +73,7 @@ class Rebuilds:
         check(context, server, REBUILD)
         if server.host is None:
             raise not_ready(server)
-        self.check_limits(context, request)
+        check_contents(self.quotas, context, request.changes.get('metadata', {}), request.personality)
         root = self.root_volume(server)
         source = self.source(context, request.image_id)
         self.check_source(context, server, source, root, request)
@@ -90,14 +90,6 @@ class Rebuilds:
             setattr(server, name, value)
 
     # ------------------------------------------------------------ checks
-
-    def check_limits(self, context: Context, request: RebuildRequest) -> None:
-        metadata = request.changes.get('metadata', {})
-        if metadata or request.personality:
-            check_items(metadata)
-            limits = self.quotas.limits(context.project_id or '', context.user_id)
-            check_metadata(limits, len(metadata))
-            check_injected_files(limits, [(file['path'], file['contents'].encode()) for file in request.personality])
 
     def root_volume(self, server: Server) -> BlockDevice | None:
         """The server's root disk, if it is a volume."""
@@ -163,13 +155,9 @@ class Rebuilds:
 
     def key(self, server: Server, request: RebuildRequest) -> dict[str, Any]:
         """The public key for a new key name: always a key of the server's user, whoever the caller is."""
-        name = request.changes.get('key_name')
-        if name is None:
-            return {'public_key': None} if 'key_name' in request.changes else {}
-        try:
-            return {'public_key': self.keypairs.get(server.user_id, name).public_key}
-        except KeypairNotFound:
-            raise Invalid('Invalid key_name provided.') from None
+        if 'key_name' not in request.changes:
+            return {}
+        return {'public_key': self.keypairs.public_key(server.user_id, request.changes['key_name'])}
 
 
 def former(server: Server, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ class ServerSecurityGroupManager:
         """Each group once, with its rules."""
         # A caller who may see the server may see its groups, whichever project they belong to.
         seer = context.elevated()
-        ids = {group_id for port in self._ports(seer, server) for group_id in port.security_groups}
+        ids = {group_id for port in held(self.networks, seer, server) for group_id in port.security_groups}
         groups = self.networks.security_groups(seer, ids=ids) if ids else []
         return in_full(self.networks, seer, groups)
 
@@ -53,13 +53,10 @@ class ServerSecurityGroupManager:
         self.addresses.refresh(context, [server.uuid])
 
     def _some_ports(self, context: Context, server: Server) -> Sequence[Port]:
-        ports = self._ports(context.elevated(), server)
+        ports = held(self.networks, context.elevated(), server)
         if not ports:
             raise SecurityGroupNotFound(f'instance_id {server.uuid} could not be found as device id on any ports')
         return ports
-
-    def _ports(self, context: Context, server: Server) -> Sequence[Port]:
-        return held(self.networks, context, server)
 
     def _called(self, context: Context, name_or_id: str) -> SecurityGroup:
         """The group of the caller's project with that name or ID."""

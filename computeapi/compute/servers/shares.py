@@ -124,8 +124,7 @@ def detach(job: Job) -> None:
 
 def wanted(job: Job) -> AttachedShare | None:
     """The share of the task; None if it is gone."""
-    with job.store.read() as connection:
-        return rows.SHARES.find(connection, server_id=job.server.uuid, share_id=job.arguments['share_id'])
+    return job.store.ask(rows.SHARES.find, server_id=job.server.uuid, share_id=job.arguments['share_id'])
 
 
 @contextmanager
@@ -208,8 +207,7 @@ def held(job: Job) -> list[AttachedShare]:
 
 
 def set_all(job: Job, status: ShareStatus) -> None:
-    with job.store.write() as connection:
-        rows.SHARES.update(connection, {'status': status}, server_id=job.server.uuid)
+    job.store.tell(rows.SHARES.update, {'status': status}, server_id=job.server.uuid)
 
 
 def are_broken(job: Job) -> bool:

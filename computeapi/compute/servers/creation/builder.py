@@ -9,7 +9,6 @@ from typing import TypeVar
 import sqlalchemy as sa
 
 from computeapi import chance
-from computeapi.compute import quotas as limits
 from computeapi.compute.flavors import FlavorManager
 from computeapi.compute.keypairs import KeypairManager
 from computeapi.compute.names import LONGEST, numbered
@@ -26,14 +25,14 @@ from computeapi.compute.servers.creation.disks import RequestedDisks
 from computeapi.compute.servers.creation.networks import RequestedNetworks
 from computeapi.compute.servers.creation.request import Device, Rights, ServerRequest
 from computeapi.compute.servers.creation.rows import Plan
-from computeapi.compute.servers.lookup import check_items
+from computeapi.compute.servers.lookup import check_contents
 from computeapi.compute.zones import Zones
 from computeapi.context import Context
 from computeapi.db import actions
 from computeapi.db import servers as stored
 from computeapi.db.flavors import Flavor
 from computeapi.db.servers import Server
-from computeapi.errors import FlavorNotFound, Invalid, KeypairNotFound, NotFound, Unavailable
+from computeapi.errors import FlavorNotFound, Invalid, NotFound, Unavailable
 
 T = TypeVar('T')
 Look = Callable[[sa.Connection, Plan, list[Server]], T]
@@ -115,9 +114,9 @@ class Builder:
         groups = self.networks.security_groups(context, request.security_groups)
         networks = self.networks.wanted(context, request, rights)
         most = self.networks.room(context, networks, request.least, min(request.most, MOST_SERVERS))
-        public_key = self.public_key(context, request.key_name)
+        public_key = self.keypairs.public_key(context.user_id or '', request.key_name)
         disks = self.disks.check(context, self.devices(request, source, flavor), flavor, request.image_id, rights)
-        self.check_limits(context, request)
+        check_contents(self.quotas, context, request.metadata, request.personality)
         boot.check(source, flavor, root_of(disks), rights)
         return Plan(
             request=request,
@@ -159,24 +158,6 @@ class Builder:
         if request.most > 1 and any(device.volume_id for device in planned):
             raise Invalid('Cannot attach one or more volumes to multiple instances')
         return planned
-
-    def public_key(self, context: Context, name: str | None) -> str | None:
-        if name is None:
-            return None
-        try:
-            return self.keypairs.get(context.user_id or '', name).public_key
-        except KeypairNotFound:
-            raise Invalid('Invalid key_name provided.') from None
-
-    def check_limits(self, context: Context, request: ServerRequest) -> None:
-        """Check the limits for each single server."""
-        if not request.metadata and not request.personality:
-            return
-        check_items(request.metadata)
-        bounds = self.quotas.limits(context.project_id or '', context.user_id)
-        limits.check_metadata(bounds, len(request.metadata))
-        files = [(file['path'], file['contents'].encode()) for file in request.personality]
-        limits.check_injected_files(bounds, files)
 
     # ------------------------------------------------------------ writing
 
