@@ -5,6 +5,7 @@ from typing import Any
 from computeapi.api import pages
 from computeapi.api.servers import listing
 from computeapi.api.servers import unreachable as lost
+from computeapi.api.servers.columns import columns_of
 from computeapi.api.servers.schemas import DESCRIPTION, DISK_CONFIG, HOSTNAME, IPV4, IPV6
 from computeapi.api.servers.sorting import order
 from computeapi.api.servers.subject import ServerController
@@ -41,7 +42,6 @@ CHANGES = {
 }
 UPDATE_BODY = lone('server', closed(CHANGES))
 OF_V2 = frozenset(resolve(CHANGES, LEGACY))
-COLUMNS = {'accessIPv4': 'access_ip_v4', 'accessIPv6': 'access_ip_v6', 'OS-DCF:diskConfig': 'disk_config'}
 
 
 class Servers(ServerController):
@@ -103,12 +103,6 @@ class Servers(ServerController):
     )
     def update(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
         """Update a server."""
-        updated = self.cloud.servers.update(server, **changes(req, body['server']))
-        return {'server': UPDATE.render(req, updated)}
-
-
-def changes(req: Request, given: dict[str, Any]) -> dict[str, Any]:
-    """The values in the body, by column. For /v2, unknown keys are ignored."""
-    known = OF_V2 if req.legacy else CHANGES
-    values = {COLUMNS.get(name, name): value for name, value in given.items() if name in known}
-    return values | {'name': values['name'].strip()} if 'name' in values else values
+        # For /v2, unknown keys are ignored.
+        changes = columns_of(body['server'], OF_V2 if req.legacy else CHANGES)
+        return {'server': UPDATE.render(req, self.cloud.servers.update(server, **changes))}

@@ -1,6 +1,5 @@
 """POST /servers: creates servers."""
 
-import ipaddress
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -9,6 +8,7 @@ from oslo_utils.uuidutils import is_uuid_like
 
 from computeapi.api.controller import ComputeController
 from computeapi.api.servers.admin_password import password_of, told
+from computeapi.api.servers.columns import shortest
 from computeapi.api.servers.disks import FIELDS as DISKS
 from computeapi.api.servers.disks import devices_of
 from computeapi.api.servers.schemas import (
@@ -299,8 +299,3 @@ def destination_of(zone: str) -> dict[str, Any]:
         raise Invalid('Invalid input received: Unable to parse availability_zone')
     name, host, node = (part.strip() or None for part in (*parts, '', '')[:3])
     return {'availability_zone': name, 'forced_host': host, 'forced_node': node}
-
-
-def shortest(address: str | None) -> str | None:
-    """An IPv6 address in its canonical form."""
-    return address and str(ipaddress.ip_address(address))

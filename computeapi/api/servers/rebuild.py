@@ -5,11 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 from computeapi.api.servers.admin_password import password_of, told
-from computeapi.api.servers.create import CERTIFICATES, FILE, USER_DATA, shortest
+from computeapi.api.servers.columns import columns_of
+from computeapi.api.servers.create import CERTIFICATES, FILE, USER_DATA
 from computeapi.api.servers.schemas import DESCRIPTION, DISK_CONFIG, HOSTNAME, IPV4, IPV6, METADATA
 from computeapi.api.servers.subject import ServerController, action
 from computeapi.api.servers.view import READER_POLICIES, REBUILD
-from computeapi.api.types import NAME, NONEMPTY, SPOKEN_BOOLEAN, STRING, UUID
+from computeapi.api.types import NAME, NONEMPTY, NOTHING, SPOKEN_BOOLEAN, STRING, UUID
 from computeapi.booleans import spoken
 from computeapi.compute.servers.rebuild import RebuildRequest
 from computeapi.db.servers import Server
@@ -25,12 +26,6 @@ TRUSTED_CERTS = Policy(
 
 # ------------------------------------------------------------------ requests
 
-
-def or_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """null removes the value from the server."""
-    return {'oneOf': [schema, {'type': 'null'}]}
-
-
 BODY = closed(
     {
         'name': NAME,
@@ -43,15 +38,18 @@ BODY = closed(
         'accessIPv6': IPV6,
         'personality': removed('2.57', array(FILE)),
         'description': added('2.19', DESCRIPTION),
-        'key_name': added('2.54', or_null(NONEMPTY)),
+        'key_name': added('2.54', {'oneOf': [NONEMPTY, NOTHING]}),
         'user_data': added('2.57', USER_DATA | {'type': ['string', 'null']}),
         'trusted_image_certificates': added('2.63', CERTIFICATES),
         'hostname': HOSTNAME,
     },
     ['imageRef'],
 )
-KEPT = ('description', 'hostname', 'metadata', 'key_name', 'user_data', 'trusted_image_certificates')
-"""Columns that are set to the values in the body under the same names."""
+CHANGES = (
+    *('name', 'description', 'hostname', 'metadata', 'accessIPv4', 'accessIPv6'),
+    *('key_name', 'user_data', 'trusted_image_certificates'),
+)
+"""What is stored of the body."""
 
 
 class ServerRebuild(ServerController):
@@ -82,21 +80,9 @@ def request_of(req: Request, wanted: Mapping[str, Any]) -> RebuildRequest:
     """The body as a RebuildRequest."""
     return RebuildRequest(
         image_id=wanted['imageRef'],
-        changes=changes(wanted),
+        changes=columns_of(wanted, CHANGES),
         disk_config=wanted.get('OS-DCF:diskConfig'),
         personality=wanted.get('personality', ()),
         preserve_ephemeral=spoken(wanted.get('preserve_ephemeral')),
         even_on_volume=bool(req.behaviour.even_on_volume),
     )
-
-
-def changes(wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """The changes of the server, by column."""
-    values = {name: wanted[name] for name in KEPT if name in wanted}
-    if 'name' in wanted:
-        values['name'] = wanted['name'].strip()
-    if 'accessIPv4' in wanted:
-        values['access_ip_v4'] = wanted['accessIPv4']
-    if 'accessIPv6' in wanted:
-        values['access_ip_v6'] = shortest(wanted['accessIPv6'])
-    return values

@@ -33,6 +33,10 @@ def test_every_change_is_kept(api, url):
     assert changes.items() <= {name: value for name, value in shown.items() if name in changes}.items()
 
 
+def test_an_ipv6_address_is_shown_in_its_canonical_form(api, url):
+    assert put(api, url, accessIPv6='FE80:0::1').json['server']['accessIPv6'] == 'fe80::1'
+
+
 def test_nothing_is_a_change_too(api, url):
     assert put(api, url).json['server']['name'] == 'server'
 
