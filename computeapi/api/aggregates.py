@@ -4,7 +4,7 @@ import functools
 from typing import Any
 
 from computeapi.api.controller import ComputeController
-from computeapi.api.servers.schemas import METADATA_KEY
+from computeapi.api.servers.schemas import metadata_of
 from computeapi.api.types import (
     BARE_NAME,
     DATETIME,
@@ -48,11 +48,7 @@ CREATE_BODY = lone('aggregate', closed({'name': NAME, 'availability_zone': ZONE}
 CHANGES = {'name': SPACED_NAME, 'availability_zone': ZONE}
 UPDATE_BODY = lone('aggregate', closed(CHANGES) | {'anyOf': [{'required': [name]} for name in CHANGES]})
 HOST_BODY = lone('host', HOST)
-METADATA = {
-    'type': 'object',
-    'patternProperties': {METADATA_KEY: NULLABLE_STRING | {'maxLength': 255}},
-    'additionalProperties': False,
-}
+METADATA = metadata_of(NULLABLE_STRING | {'maxLength': 255})
 IMAGES_BODY = lone('cache', array(lone('id', UUID)) | {'minItems': 1})
 
 # ------------------------------------------------------------------ views

@@ -110,7 +110,7 @@ UPDATE_BODY = lone('flavor', lone('description', DESCRIPTION))
 TENANT = lone('tenant', NONEMPTY)
 
 SPEC_VALUE = {'type': ['string', 'number'], 'maxLength': 255}
-SPECS = {'type': 'object', 'patternProperties': {schemas.METADATA_KEY: SPEC_VALUE}, 'additionalProperties': False}
+SPECS = schemas.metadata_of(SPEC_VALUE)
 SPECS_BODY = lone('extra_specs', SPECS)
 SPEC_BODY = SPECS | {'minProperties': 1, 'maxProperties': 1}
 VALIDATION = {'validated': added('2.86', True)}

@@ -29,6 +29,7 @@ OTHER_PROJECT = Policy('os_compute_api:limits:other_project', ADMIN, 'Show the l
 
 LASTING = ('instances', 'cores', 'ram', 'metadata_items', 'key_pairs')
 GROUPS = ('server_groups', 'server_group_members')
+NO_NETWORKS, NO_PERSONALITY = '2.36', '2.57'
 INJECTED = ('injected_files', 'injected_file_content_bytes', 'injected_file_path_bytes')
 
 
@@ -36,7 +37,7 @@ def each_resource(leaf: Callable[[str], Any], networks_until: str) -> dict[str, 
     """{resource: leaf(resource)}, for the versions at which the API has the resource."""
     return (
         {name: leaf(name) for name in LASTING + GROUPS}
-        | {name: removed('2.57', leaf(name)) for name in INJECTED}
+        | {name: removed(NO_PERSONALITY, leaf(name)) for name in INJECTED}
         | {name: removed(networks_until, leaf(name)) for name in NETWORK}
     )
 
@@ -49,7 +50,6 @@ def chosen(facts: dict[str, Any]) -> dict[str, int]:
 
 # ------------------------------------------------------------------ requests
 
-NO_NETWORKS = '2.36'
 QUOTA = {'type': ['integer', 'string'], 'pattern': '^-?[0-9]+$', 'minimum': -1, 'maximum': MOST}
 UPDATE_BODY = lone('quota_set', closed(each_resource(lambda name: QUOTA, NO_NETWORKS) | {'force': SPOKEN_BOOLEAN}))
 USER_QUERY = query({'user_id': STRING}, strict='2.75')
@@ -164,7 +164,6 @@ def used(resource: str) -> Field:
     return Field(INTEGER, lambda project: project.used[resource])
 
 
-NO_NETWORKS, NO_PERSONALITY = '2.36', '2.57'
 ABSOLUTE = View(
     {
         'maxTotalInstances': limit('instances'),

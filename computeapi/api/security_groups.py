@@ -50,6 +50,12 @@ LIST_QUERY = query(pages.WINDOW | {'all_tenants': STRING})
 
 # ------------------------------------------------------------------ views
 
+
+def source_of(rule: Rule) -> dict[str, str]:
+    """The source group of the rule, if it has one."""
+    return {'name': rule.source.name, 'tenant_id': rule.source.project_id} if rule.source else {}
+
+
 RULE = View(
     {
         'id': Field(STRING, attr('id')),
@@ -58,7 +64,7 @@ RULE = View(
         'from_port': Field(NULLABLE_INTEGER, attr('from_port')),
         'to_port': Field(NULLABLE_INTEGER, attr('to_port')),
         'ip_range': Field(closed({'cidr': STRING}), lambda rule: {'cidr': rule.cidr} if rule.cidr else {}),
-        'group': Field(closed({'name': STRING, 'tenant_id': STRING}), lambda rule: source_of(rule)),
+        'group': Field(closed({'name': STRING, 'tenant_id': STRING}), source_of),
     }
 )
 SECURITY_GROUP = View(
@@ -70,11 +76,6 @@ SECURITY_GROUP = View(
         'rules': parts(RULE, 'rules'),
     }
 )
-
-
-def source_of(rule: Rule) -> dict[str, str]:
-    """The source group of the rule, if it has one."""
-    return {'name': rule.source.name, 'tenant_id': rule.source.project_id} if rule.source else {}
 
 
 class SecurityGroups(ComputeController):

@@ -8,10 +8,10 @@ import webob
 
 from computeapi import errors
 from computeapi.versions import APIVersionRequest
+from computeapi.web.contract import JSON
 
 T = TypeVar('T')
 
-JSON = 'application/json'
 SUPPORT = 'Please contact the administrator'
 
 RETRY_SECONDS = 5

@@ -15,12 +15,12 @@ from webob.request import BaseRequest
 from computeapi.context import Context
 from computeapi.errors import Error, Invalid, TooLarge
 from computeapi.versions import DEFAULT_API_VERSION, LEGACY, APIVersionRequest
-from computeapi.web.contract import Operation, Policy
+from computeapi.web.contract import JSON, Operation, Policy
 from computeapi.web.faults import UnsupportedMediaType
 from computeapi.web.policy import Rules
 
 VENDOR_JSON = 'application/vnd.openstack.compute+json'
-MEDIA_TYPES = frozenset({'', 'application/json', VENDOR_JSON, 'text/plain'})
+MEDIA_TYPES = frozenset({'', JSON, VENDOR_JSON, 'text/plain'})
 DEEPEST = 50
 """The maximum nesting depth of objects and lists in a body."""
 PIECE = 16 * 1024

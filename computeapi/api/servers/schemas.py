@@ -1,5 +1,7 @@
 """Common schemas of requests about servers."""
 
+from typing import Any
+
 from computeapi.api.types import HOST, NULLABLE_STRING
 from computeapi.compute.servers.lookup import MOST_TAGS
 from computeapi.versions import changed
@@ -24,13 +26,14 @@ FLAVOR_REF = {'type': ['string', 'integer'], 'minLength': 1}
 HOST_OR_NULL = HOST | {'type': ['string', 'null']}
 DISK_CONFIG = one_of('AUTO', 'MANUAL')
 
-METADATA_KEY = '^[a-zA-Z0-9-_:. ]{1,255}$'
-METADATA = {
-    'type': 'object',
-    'patternProperties': {METADATA_KEY: {'type': 'string', 'maxLength': 255}},
-    'additionalProperties': False,
-}
 
+def metadata_of(value: Any) -> dict[str, Any]:
+    """The schema of items with such values."""
+    keys = '^[a-zA-Z0-9-_:. ]{1,255}$'
+    return {'type': 'object', 'patternProperties': {keys: value}, 'additionalProperties': False}
+
+
+METADATA = metadata_of({'type': 'string', 'maxLength': 255})
 ITEMS_BODY = lone('metadata', METADATA)
 ITEM_BODY = lone('meta', METADATA | {'minProperties': 1, 'maxProperties': 1})
 

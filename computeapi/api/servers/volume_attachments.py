@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from computeapi.api.pages import WINDOW
 from computeapi.api.servers.schemas import TAG
 from computeapi.api.servers.subject import ServerController
-from computeapi.api.types import BOOLEAN, LIMIT, NULLABLE_STRING, SPOKEN_BOOLEAN, STRING, UUID
+from computeapi.api.types import BOOLEAN, NULLABLE_STRING, SPOKEN_BOOLEAN, STRING, UUID
 from computeapi.booleans import spoken
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.versions import ABSENT, added, changed, removed
@@ -57,7 +58,6 @@ CHANGE = closed(
     },
     required=['volumeId'],
 )
-WINDOW = {'limit': LIMIT, 'offset': LIMIT}
 
 # ------------------------------------------------------------------ views
 

@@ -17,6 +17,7 @@ from computeapi.standalone.service import ServiceApp
 from computeapi.standalone.share.service import ManilaApp
 from computeapi.standalone.volume.service import CinderApp
 from computeapi.web import faults
+from computeapi.web.contract import JSON
 from computeapi.web.filters import Environ, Headers, RequestId, WSGIApp, close
 from computeapi.web.request import Request
 
@@ -46,7 +47,7 @@ def answer_of(facts: Mapping[str, Any], environ: Environ) -> WSGIApp:
 def _own(status: int, body: Any) -> webob.Response:
     if isinstance(body, str):
         return webob.Response(body=body.encode(), status=status, content_type='text/plain', charset='UTF-8')
-    return webob.Response(body=orjson.dumps(body), status=status, content_type=faults.JSON)
+    return webob.Response(body=orjson.dumps(body), status=status, content_type=JSON)
 
 
 def refusal(environ: Environ, status: int, message: str) -> webob.Response:
