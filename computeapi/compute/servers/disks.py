@@ -3,9 +3,10 @@
 import contextlib
 import logging
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from string import ascii_lowercase
+from typing import Any, Protocol, TypeVar
 
 from computeapi.backends.hypervisor import NotYet
 from computeapi.backends.volume import Volume
@@ -34,7 +35,7 @@ READY = frozenset({'available', 'reserved', 'in-use'})
 PASSING = frozenset({'creating', 'downloading', 'attaching', 'detaching', 'uploading', 'extending', 'retyping'})
 # The argument of a task: the attachments, by disk, that prepare another host for them.
 READY_THERE = 'attachments'
-LETTERS = 'abcdefghijklmnopqrstuvwxyz'
+NAMES = [f'/dev/vd{letter}' for letter in ascii_lowercase]
 
 
 class WaitedInVain(Error):
@@ -326,15 +327,23 @@ class Named(Protocol):
     def boot_index(self) -> int | None: ...
 
 
+D = TypeVar('D', bound=Named)
+
+
+def root_of(devices: Iterable[D]) -> D | None:
+    """The disk that the server boots from; None if it is not among them."""
+    return next((device for device in devices if device.boot_index == 0), None)
+
+
 def names_for(devices: Sequence[Named], root: str | None) -> list[str | None]:
     """A device name for each disk: its own, the root's, or the next free letter."""
     taken = {device.device_name for device in devices if device.device_name}
-    free = (f'/dev/vd{letter}' for letter in LETTERS)
+    free = (name for name in NAMES if name not in taken)
     names: list[str | None] = []
     for device in devices:
         name = device.device_name or (root if device.boot_index == 0 and root not in taken else None)
         if name is None:
-            name = next((each for each in free if each not in taken), None)
+            name = next(free, None)
         if name is not None:
             taken.add(name)
         names.append(name)
@@ -346,11 +355,10 @@ def free_name(server: Server, devices: Sequence[BlockDevice], wanted: str | None
     taken = {server.root_device_name, *(device.device_name for device in devices)}
     if wanted is not None and wanted in taken:
         raise DeviceInUse(path=wanted)
-    free = (f'/dev/vd{letter}' for letter in LETTERS if f'/dev/vd{letter}' not in taken)
-    name = wanted or next(free, None)
-    if name is None or len(devices) >= len(LETTERS):
+    name = wanted or next((each for each in NAMES if each not in taken), None)
+    if name is None or len(devices) >= len(NAMES):
         raise Forbidden(
-            f'The maximum allowed number of disk devices ({len(LETTERS)}) to attach to a single instance '
+            f'The maximum allowed number of disk devices ({len(NAMES)}) to attach to a single instance '
             'has been exceeded.'
         )
     return name

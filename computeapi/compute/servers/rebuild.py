@@ -93,8 +93,8 @@ class Rebuilds:
 
     def root_volume(self, server: Server) -> BlockDevice | None:
         """The server's root disk, if it is a volume."""
-        devices = self.changes.store.ask(rows.block_devices_of, [server.uuid])
-        return next((each for each in devices if each.boot_index == 0 and each.destination_type == VOLUME), None)
+        root = disks.root_of(self.changes.store.ask(rows.block_devices_of, [server.uuid]))
+        return root if root is not None and disks.is_volume(root) else None
 
     def source(self, context: Context, image_id: str) -> Source:
         try:
@@ -209,8 +209,8 @@ def renew_disk(job: Job) -> None:
     if job.server.task_state != TaskState.REBUILD_BLOCK_DEVICE_MAPPING:
         return
     image_id = job.arguments['image_id']
-    root = next((device for device in job.devices() if device.boot_index == 0), None)
-    if root is not None and root.destination_type != 'volume':
+    root = disks.root_of(job.devices())
+    if root is not None and not disks.is_volume(root):
         disks.note(job.platform, root, image_id=image_id)
     elif root is not None and job.arguments['reimage']:
         write_over(job, root, image_id)

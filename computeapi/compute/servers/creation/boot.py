@@ -9,6 +9,7 @@ from oslo_utils import strutils
 from computeapi.backends.image import Image, Images
 from computeapi.backends.volume import Volume, Volumes
 from computeapi.compute.servers.creation.request import Device, Rights, ServerRequest
+from computeapi.compute.servers.disks import root_of
 from computeapi.context import Context
 from computeapi.db.flavors import Flavor
 from computeapi.errors import Forbidden, ImageNotFound, Invalid, NotAuthenticated, NotFound
@@ -47,7 +48,7 @@ class Sources:
             return of_image(self.image(context, request.image_id))
         if request.trusted_image_certificates:
             raise Invalid('Image certificate validation is not supported when booting from volume')
-        root = next((device for device in devices if device.boot_index == 0), None)
+        root = root_of(devices)
         return self.of_device(context, root) if root else Source()
 
     def image(self, context: Context, image_id: str) -> Image:

@@ -25,6 +25,7 @@ from computeapi.compute.servers.creation.disks import RequestedDisks
 from computeapi.compute.servers.creation.networks import RequestedNetworks
 from computeapi.compute.servers.creation.request import Device, Rights, ServerRequest
 from computeapi.compute.servers.creation.rows import Plan
+from computeapi.compute.servers.disks import root_of
 from computeapi.compute.servers.lookup import check_contents
 from computeapi.compute.zones import Zones
 from computeapi.context import Context
@@ -219,7 +220,3 @@ def check_count(request: ServerRequest) -> None:
         raise Invalid('Unable to allocate a single hostname to multiple instances')
     if len(numbered(request.name, request.most - 1, request.most)) > LONGEST:
         raise Invalid(f'Invalid input for field/attribute name. With its number it has more than {LONGEST} characters.')
-
-
-def root_of(disks: list[Device]) -> Device | None:
-    return next((device for device in disks if device.boot_index == 0), None)
