@@ -17,7 +17,7 @@ def of_server(connection: sa.Connection, server_id: str) -> list[AttachedShare]:
     return SHARES.all(connection, OF_SERVER, {'its_server': server_id})
 
 
-def are_on_host(connection: sa.Connection, host: str, share: AttachedShare) -> bool:
+def is_kept_by_others(connection: sa.Connection, host: str, share: AttachedShare) -> bool:
     """Whether other servers on the host keep the same share."""
     there = sa.select(servers.c.uuid).where(servers.c.host == host, servers.c.uuid != share.server_id)
     kept = (server_shares.c.share_id == share.share_id, server_shares.c.status != ShareStatus.DETACHING)

@@ -147,7 +147,7 @@ def give_back(job: Job, share: AttachedShare) -> None:
     host = job.server.host
     if host is not None:
         job.driver.unmount_share(job.server, share)
-        if not job.store.ask(rows.are_on_host, host, share):
+        if not job.store.ask(rows.is_kept_by_others, host, share):
             for address in addresses(job):
                 job.platform.shares.deny(job.elevated, share.share_id, address)
     job.store.tell(rows.delete, share)
