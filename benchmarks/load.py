@@ -112,7 +112,7 @@ def answers(url: str) -> bool:
 
 def serve(folder: str) -> contextmanager:
     port = free_port()
-    command = [sys.executable, '-m', 'computeapi.cli', 'serve', '--quiet', '--in-memory', '--port', str(port)]
+    command = [sys.executable, '-m', 'computeapi', 'serve', '--quiet', '--in-memory', '--port', str(port)]
     return running(command, f'http://127.0.0.1:{port}', folder)
 
 
@@ -120,7 +120,7 @@ def uwsgi(folder: str) -> contextmanager:
     """As shipped, on SQLite."""
     port, database = free_port(), f'sqlite:///{folder}/uwsgi.db'
     subprocess.run(
-        [sys.executable, '-m', 'computeapi.cli', 'db', 'upgrade'],
+        [sys.executable, '-m', 'computeapi', 'db', 'upgrade'],
         env=os.environ | {'PYTHONPATH': str(ROOT), 'OS_DATABASE__CONNECTION': database},
         stdout=subprocess.DEVNULL,
         check=True,

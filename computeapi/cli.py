@@ -321,7 +321,3 @@ def _add_reports(parsers: Parsers) -> None:
         'print which policy rules an operation checks, and whether a caller passes',
     )
     _add(parsers, 'config', report('config'), 'print a configuration file with every option as a comment')
-
-
-if __name__ == '__main__':
-    sys.exit(main())

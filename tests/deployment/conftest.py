@@ -116,7 +116,7 @@ class Served:
 
 def serving(start):
     def serve(*arguments, **environment):
-        command = ['-m', 'computeapi.cli', 'serve', '--port', '0', *arguments]
+        command = ['-m', 'computeapi', 'serve', '--port', '0', *arguments]
         return Served(start(command, environment))
 
     return serve

@@ -62,9 +62,7 @@ class Proxy:
 
 @contextmanager
 def proxying(start, database, **environment):
-    yield Proxy(
-        start(['-m', 'computeapi.cli', 'consoleproxy'], {'OS_DATABASE__CONNECTION': database} | HERE | environment)
-    )
+    yield Proxy(start(['-m', 'computeapi', 'consoleproxy'], {'OS_DATABASE__CONNECTION': database} | HERE | environment))
 
 
 class Deployment:
@@ -250,7 +248,7 @@ def test_consoles_over_tls(deployment, server, start, certificate):
 
 
 def test_a_certificate_that_is_none_is_named(start, tmp_path):
-    process = start(['-m', 'computeapi.cli', 'consoleproxy'], HERE | {'OS_DEFAULT__CERT': str(tmp_path / 'away.pem')})
+    process = start(['-m', 'computeapi', 'consoleproxy'], HERE | {'OS_DEFAULT__CERT': str(tmp_path / 'away.pem')})
     assert process.process.wait(60) == 2
     assert '[DEFAULT]cert and key: [Errno 2] No such file' in process.log.read_text()
 
@@ -286,7 +284,7 @@ def test_a_proxy_waits_for_its_database(start, tmp_path):
 
 def test_a_port_that_is_taken_is_named(start, beside):
     port = beside.door('serial').partition(':')[2]
-    process = start(['-m', 'computeapi.cli', 'consoleproxy'], HERE | {'OS_SERIAL_CONSOLE__SERIALPROXY_PORT': port})
+    process = start(['-m', 'computeapi', 'consoleproxy'], HERE | {'OS_SERIAL_CONSOLE__SERIALPROXY_PORT': port})
     assert process.process.wait(60) == 2
     message = f'Port {port} of 127.0.0.1 is in use; [serial_console]serialproxy_port names another one'
     assert message in process.log.read_text()
@@ -294,7 +292,7 @@ def test_a_port_that_is_taken_is_named(start, beside):
 
 def test_a_host_of_consoles_that_cannot_be_is_named(start):
     host = {'OS_SERIAL_CONSOLE__SERIALPROXY_HOST': 'no..host', 'OS_SERIAL_CONSOLE__SERIALPROXY_PORT': '0'}
-    process = start(['-m', 'computeapi.cli', 'consoleproxy'], HERE | host)
+    process = start(['-m', 'computeapi', 'consoleproxy'], HERE | host)
     assert process.process.wait(60) == 2
     [line] = process.log.read_text().splitlines()
     assert line == 'computeapi: Port 0 of no..host ([serial_console]serialproxy_port): the host name is not valid'

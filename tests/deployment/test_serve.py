@@ -83,14 +83,14 @@ def test_a_new_password_replaces_the_one_so_far(serve):
 
 def test_one_process_at_a_time(serve, start):
     serve()
-    second = start(['-m', 'computeapi.cli', 'serve', '--port', '0'])
+    second = start(['-m', 'computeapi', 'serve', '--port', '0'])
     assert second.process.wait(timeout=30) == 2
     assert 'computeapi-data is in use by another process' in second.log.read_text()
 
 
 def test_a_port_that_is_taken_is_an_error_in_one_line(serve, start):
     port = serve('--in-memory').url.rpartition(':')[2]
-    second = start(['-m', 'computeapi.cli', 'serve', '--in-memory', '--port', port])
+    second = start(['-m', 'computeapi', 'serve', '--in-memory', '--port', port])
     assert second.process.wait(timeout=30) == 2
     [line] = second.log.read_text().splitlines()
     assert f'Port {port} of 127.0.0.1 is in use' in line and '--port' in line
@@ -98,7 +98,7 @@ def test_a_port_that_is_taken_is_an_error_in_one_line(serve, start):
 
 @pytest.mark.parametrize('host', ['192.0.2.1', 'no..host', 'x' * 64])
 def test_an_address_that_cannot_be_had_is_named(start, host):
-    service = start(['-m', 'computeapi.cli', 'serve', '--in-memory', '--port', '0', '--host', host])
+    service = start(['-m', 'computeapi', 'serve', '--in-memory', '--port', '0', '--host', host])
     assert service.process.wait(timeout=30) == 2
     [line] = service.log.read_text().splitlines()
     assert line.startswith(f'computeapi: Port 0 of {host} (--port): ')
@@ -113,7 +113,7 @@ def test_an_address_that_cannot_be_had_is_named(start, host):
 )
 def test_a_mistake_about_the_simulation_is_an_error_in_one_line(start, tmp_path, values, reason):
     (tmp_path / 'computeapi.conf').write_text(f'[simulated]\n{values}\n')
-    process = start(['-m', 'computeapi.cli', 'serve', '--in-memory', '--port', '0', '--config-file', 'computeapi.conf'])
+    process = start(['-m', 'computeapi', 'serve', '--in-memory', '--port', '0', '--config-file', 'computeapi.conf'])
     assert process.process.wait(timeout=30) == 2
     [line] = process.log.read_text().splitlines()
     assert reason in line
@@ -190,7 +190,7 @@ def test_passwords_are_shown_on_terminals_only(serve, start, tmp_path):
     served = serve()
     assert served.password not in served.greeting
     served.process.stop()
-    shown = on_terminal([sys.executable, '-m', 'computeapi.cli', 'serve', '--port', '0'], tmp_path, 'curl')
+    shown = on_terminal([sys.executable, '-m', 'computeapi', 'serve', '--port', '0'], tmp_path, 'curl')
     assert f'OS_PASSWORD={served.password}' in shown
 
 

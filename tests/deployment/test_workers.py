@@ -21,7 +21,7 @@ from tests.conftest import Client
 from tests.deployment.conftest import ROOT, free_port
 from tests.deployment.test_uwsgi import CONF, INI, PROCESSES, UWSGI
 
-WORKER = ['-m', 'computeapi.cli', 'worker', '--config-file', 'computeapi.conf']
+WORKER = ['-m', 'computeapi', 'worker', '--config-file', 'computeapi.conf']
 STUCK = """
 import threading
 from computeapi import config, worker
