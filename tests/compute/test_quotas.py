@@ -42,7 +42,7 @@ def server(**facts):
 def add(store, *rows):
     with store.write() as connection:
         for row in rows:
-            records.insert(connection, row)
+            records.insert_all(connection, [row])
 
 
 def reserve(store, quotas, **wanted):
@@ -141,7 +141,7 @@ def test_the_last_place_is_given_once(store, quotas):
         try:
             with store.write() as connection:
                 quotas.reserve(connection, PROJECT, USER, instances=1, cores=2, ram=512)
-                records.insert(connection, server(vcpus=2))
+                records.insert_all(connection, [server(vcpus=2)])
                 if number % 10 == 0:
                     raise Invalid()
         except Error as error:
