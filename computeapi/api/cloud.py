@@ -116,23 +116,23 @@ class CloudManagers:
 
 def build(platform: Platform, identity: Identity | None) -> CloudManagers:
     """Build the managers. identity: where projects are looked up, if anywhere."""
-    conf, store, clock, cells = platform.conf, platform.store, platform.clock, Cells(platform.store)
+    conf, store, cells = platform.conf, platform.store, Cells(platform.store)
     changes, addresses, quotas = Changes(platform), Addresses(platform), Quotas(store, conf)
-    flavors, keypairs = FlavorManager(store, clock), KeypairManager(store, quotas, clock)
-    zones, services = Zones(store, cells, conf, clock), ServiceManager(store, cells, conf, clock)
-    groups = ServerGroupManager(store, quotas, clock)
+    flavors, keypairs = FlavorManager(store), KeypairManager(store, quotas)
+    zones, services = Zones(store, cells, conf), ServiceManager(store, cells, conf)
+    groups = ServerGroupManager(store, quotas)
     live_migrations = LiveMigrations(changes)
     return CloudManagers(
         conf=conf,
         max_limit=conf.api.max_limit,
-        servers=ServerManager(store, quotas, cells, conf, clock),
+        servers=ServerManager(store, quotas, cells, conf),
         builder=Builder(platform, quotas=quotas, flavors=flavors, keypairs=keypairs, zones=zones, groups=groups),
         changes=changes,
         actions=Actions(store),
         addresses=addresses,
         attachments=AttachedVolumes(changes),
         assisted_snapshots=AssistedSnapshots(platform),
-        consoles=Consoles(store, conf, platform.hypervisor, clock),
+        consoles=Consoles(store, conf, platform.hypervisor),
         deletion=Deletion(changes, quotas),
         evacuations=Evacuations(changes),
         external_events=ExternalEvents(changes),
@@ -153,18 +153,18 @@ def build(platform: Platform, identity: Identity | None) -> CloudManagers:
         shelves=Shelves(changes, zones),
         snapshots=ServerSnapshots(changes, quotas),
         volume_swaps=VolumeSwaps(changes),
-        aggregates=AggregateManager(store, platform.images, clock),
+        aggregates=AggregateManager(store, platform.images),
         cells=cells,
         flavors=flavors,
         host_power=HostPower(changes, services, live_migrations),
-        hypervisors=HypervisorManager(store, conf, clock),
+        hypervisors=HypervisorManager(store, conf),
         keypairs=keypairs,
         projects=KnownProjects(identity),
         quotas=quotas,
         server_groups=groups,
         services=services,
-        usage=UsageRecords(store, clock),
-        usage_audits=UsageAudits(services, clock),
+        usage=UsageRecords(store),
+        usage_audits=UsageAudits(services),
         zones=zones,
         images=platform.images,
         image_proxy=ImageProxy(platform.images, quotas),

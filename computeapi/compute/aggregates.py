@@ -1,16 +1,14 @@
 """Host aggregates: groups of hosts with metadata, used for availability zones and by the scheduler."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
 from computeapi import chance
 from computeapi.backends.image import Images
-from computeapi.clock import utcnow
 from computeapi.context import Context
 from computeapi.db import aggregates as rows
 from computeapi.db import hypervisors
@@ -24,8 +22,8 @@ TAKEN = 'Aggregate {} already exists.'
 class AggregateManager:
     """Errors: AggregateNotFound, ComputeHostNotFound, Conflict, Invalid."""
 
-    def __init__(self, store: Store, images: Images, clock: Callable[[], datetime] = utcnow):
-        self.store, self.images, self.clock = store, images, clock
+    def __init__(self, store: Store, images: Images):
+        self.store, self.images, self.clock = store, images, store.clock
 
     def all(self) -> list[Aggregate]:
         return self.store.ask(rows.select)

@@ -3,15 +3,14 @@
 import hashlib
 import socket
 import uuid
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from urllib.parse import urlencode
 
 from oslo_config import cfg
 
 from computeapi.backends.hypervisor import CONSOLES, Console, Hypervisor, HypervisorError, require
-from computeapi.clock import utcnow
 from computeapi.compute.servers.changes import not_ready
 from computeapi.db import consoles as rows
 from computeapi.db import servers
@@ -59,10 +58,8 @@ PROTOCOLS = {kind: protocol for protocol, proxy in PROXIES.items() for kind in p
 class Consoles:
     """The URL of a console gives access for a limited time, and is the only protection."""
 
-    def __init__(
-        self, store: Store, conf: cfg.ConfigOpts, hypervisor: Hypervisor, clock: Callable[[], datetime] = utcnow
-    ):
-        self.store, self.conf, self.hypervisor, self.clock = store, conf, hypervisor, clock
+    def __init__(self, store: Store, conf: cfg.ConfigOpts, hypervisor: Hypervisor):
+        self.store, self.conf, self.hypervisor, self.clock = store, conf, hypervisor, store.clock
 
     def open(self, server: Server, protocol: str, kind: str) -> str:
         """The URL of a console of that type, with a token; Conflict if the server has no host, Invalid for a type that

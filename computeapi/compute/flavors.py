@@ -1,13 +1,11 @@
 """Flavors: the sizes of servers."""
 
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
 
 from computeapi import chance
-from computeapi.clock import utcnow
 from computeapi.context import Context
 from computeapi.db import flavors as rows
 from computeapi.db.engine import Store
@@ -24,8 +22,8 @@ def using(context: Context) -> str | None:
 class FlavorManager:
     """Flavors in the store. Unless they are administrators, callers see public ones and those with access for them."""
 
-    def __init__(self, store: Store, clock: Callable[[], datetime] = utcnow):
-        self.store, self.clock = store, clock
+    def __init__(self, store: Store):
+        self.store, self.clock = store, store.clock
 
     def get(self, context: Context, flavorid: str) -> Flavor:
         """FlavorNotFound, also if the project has no access to the flavor."""

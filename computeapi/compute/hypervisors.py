@@ -1,12 +1,11 @@
 """Hypervisors: the resources of the compute hosts, their usage, and their uptime."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from oslo_config import cfg
 
-from computeapi.clock import utcnow
 from computeapi.compute.scheduler.hosts import is_up
 from computeapi.db import hypervisors as rows
 from computeapi.db.engine import Store
@@ -30,8 +29,8 @@ class HypervisorManager:
     Errors: HypervisorNotFound, Invalid, NotFound.
     """
 
-    def __init__(self, store: Store, conf: cfg.ConfigOpts, clock: Callable[[], datetime] = utcnow):
-        self.store, self.clock = store, clock
+    def __init__(self, store: Store, conf: cfg.ConfigOpts):
+        self.store, self.clock = store, store.clock
         self.down_after, self.name_template = conf.service_down_time, conf.instance_name_template
 
     def page(self, page: Page, needs: Collection[str] = ()) -> list[ComputeNode]:

@@ -1,10 +1,7 @@
 """Key pairs: give users access to their servers."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
 
-from computeapi.clock import utcnow
 from computeapi.compute.quotas import Quotas
 from computeapi.context import Context
 from computeapi.db import keypairs as rows
@@ -17,8 +14,8 @@ from computeapi.errors import Conflict, Invalid, KeypairNotFound
 class KeypairManager:
     """Key pairs in the store. They belong to a user, whatever the project; private keys are never stored."""
 
-    def __init__(self, store: Store, quotas: Quotas, clock: Callable[[], datetime] = utcnow):
-        self.store, self.quotas, self.clock = store, quotas, clock
+    def __init__(self, store: Store, quotas: Quotas):
+        self.store, self.quotas, self.clock = store, quotas, store.clock
 
     def get(self, user_id: str, name: str) -> Keypair:
         """KeypairNotFound if the user has none of that name."""

@@ -1,11 +1,9 @@
 """Server groups: servers that should share a host, or avoid doing so."""
 
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from collections.abc import Mapping
 from typing import Any
 
 from computeapi import chance
-from computeapi.clock import utcnow
 from computeapi.compute.quotas import Quotas
 from computeapi.context import Context
 from computeapi.db import server_groups as rows
@@ -20,8 +18,8 @@ SOFT_AFFINITY, SOFT_ANTI_AFFINITY = 'soft-affinity', 'soft-anti-affinity'
 class ServerGroupManager:
     """Groups belong to a project; an administrator sees those of all projects."""
 
-    def __init__(self, store: Store, quotas: Quotas, clock: Callable[[], datetime] = utcnow):
-        self.store, self.quotas, self.clock = store, quotas, clock
+    def __init__(self, store: Store, quotas: Quotas):
+        self.store, self.quotas, self.clock = store, quotas, store.clock
 
     def get(self, context: Context, group_id: str) -> ServerGroup:
         """ServerGroupNotFound, also if the group belongs to another project."""

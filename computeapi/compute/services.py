@@ -1,14 +1,13 @@
 """The services of the cloud: whether they are up, and how to take them out of service."""
 
 import builtins
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from oslo_config import cfg
 
-from computeapi.clock import utcnow
 from computeapi.compute.cells import Cells
 from computeapi.compute.scheduler.hosts import is_up
 from computeapi.compute.zones import INTERNAL
@@ -31,8 +30,8 @@ class ServiceStatus(NamedTuple):
 class ServiceManager:
     """Errors: NotFound, Conflict, Invalid, CellDown."""
 
-    def __init__(self, store: Store, cells: Cells, conf: cfg.ConfigOpts, clock: Callable[[], datetime] = utcnow):
-        self.store, self.cells, self.conf, self.clock = store, cells, conf, clock
+    def __init__(self, store: Store, cells: Cells, conf: cfg.ConfigOpts):
+        self.store, self.cells, self.conf, self.clock = store, cells, conf, store.clock
 
     def list(
         self, host: str | None = None, binary: str | None = None, *, unreachable: bool = False

@@ -1,11 +1,9 @@
 """The usage of projects in a period: the hours that their servers existed, multiplied by their sizes."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
 
-from computeapi.clock import utcnow
 from computeapi.db import usage as rows
 from computeapi.db.engine import Store
 from computeapi.db.listing import Page
@@ -61,8 +59,8 @@ class ProjectUsage:
 class UsageRecords:
     """Errors: Invalid."""
 
-    def __init__(self, store: Store, clock: Callable[[], datetime] = utcnow):
-        self.store, self.clock = store, clock
+    def __init__(self, store: Store):
+        self.store, self.clock = store, store.clock
 
     def page(
         self, start: datetime | None, stop: datetime | None, page: Page, project_id: str | None = None

@@ -3,11 +3,9 @@
 An audit reports by notifications, which this service does not send; so no host has run one.
 """
 
-from collections.abc import Callable
 from datetime import MINYEAR, datetime
 from typing import NamedTuple
 
-from computeapi.clock import utcnow
 from computeapi.compute.services import ServiceManager
 from computeapi.db.services import COMPUTE
 from computeapi.errors import Invalid
@@ -24,8 +22,8 @@ class Audit(NamedTuple):
 class UsageAudits:
     """Errors: Invalid."""
 
-    def __init__(self, services: ServiceManager, clock: Callable[[], datetime] = utcnow):
-        self.services, self.clock = services, clock
+    def __init__(self, services: ServiceManager):
+        self.services, self.clock = services, services.clock
 
     def last(self, before: datetime | None = None) -> Audit:
         """The audit of the last month that ended before the given time, by default now."""

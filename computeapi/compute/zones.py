@@ -1,12 +1,11 @@
 """Availability zones: the parts of the cloud in which a server can be requested."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from oslo_config import cfg
 
-from computeapi.clock import utcnow
 from computeapi.compute.cells import Cells
 from computeapi.compute.scheduler.hosts import is_up
 from computeapi.db import aggregates, services
@@ -41,8 +40,8 @@ class Zone(NamedTuple):
 class Zones:
     """The zone of a compute host is the one in the metadata of its aggregate, or else the default one."""
 
-    def __init__(self, store: Store, cells: Cells, conf: cfg.ConfigOpts, clock: Callable[[], datetime] = utcnow):
-        self.store, self.cells, self.clock = store, cells, clock
+    def __init__(self, store: Store, cells: Cells, conf: cfg.ConfigOpts):
+        self.store, self.cells, self.clock = store, cells, store.clock
         self.default: str = conf.default_availability_zone
         self.down_after = conf.service_down_time
 

@@ -30,7 +30,7 @@ def run(conf: cfg.ConfigOpts) -> None:
         store = stack.enter_context(closing(store_of(conf)))
         images = registry.maker(registry.IMAGE, conf.image.backend)(conf, store)
         hypervisor = registry.maker(registry.HYPERVISOR, conf.hypervisor.backend)(conf, store, images)
-        consoles = Consoles(store, conf, hypervisor, store.clock)
+        consoles = Consoles(store, conf, hypervisor)
         ending = Ending()
         for door in opened:
             LOG.info('Consoles of type %s are at %s port %d', door.kind, *door.socket.getsockname()[:2])

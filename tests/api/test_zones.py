@@ -45,7 +45,9 @@ def hosts(store):
 
 @pytest.fixture
 def zones(store, conf, hosts):
-    return Zones(store, Cells(store), conf, clock=lambda: NOW)
+    zones = Zones(store, Cells(store), conf)
+    zones.clock = lambda: NOW
+    return zones
 
 
 def test_the_zone_of_a_host(zones):

@@ -9,7 +9,6 @@ from typing import Any
 import sqlalchemy as sa
 from oslo_config import cfg
 
-from computeapi.clock import utcnow
 from computeapi.compute.cells import Cells
 from computeapi.compute.flavors import using
 from computeapi.compute.quotas import Quotas, check_injected_files, check_metadata
@@ -43,15 +42,8 @@ class ServerManager:
     needs: what is loaded in addition to the row (see db.servers).
     """
 
-    def __init__(
-        self,
-        store: Store,
-        quotas: Quotas,
-        cells: Cells,
-        conf: cfg.ConfigOpts,
-        clock: Callable[[], datetime] = utcnow,
-    ):
-        self.store, self.quotas, self.cells, self.clock = store, quotas, cells, clock
+    def __init__(self, store: Store, quotas: Quotas, cells: Cells, conf: cfg.ConfigOpts):
+        self.store, self.quotas, self.cells, self.clock = store, quotas, cells, store.clock
         self.skips_down_cells: bool = conf.api.list_records_by_skipping_down_cells
         self.most_looked_at: int = conf.api.max_servers_looked_at
         self.name_template, self.down_after = conf.instance_name_template, conf.service_down_time
