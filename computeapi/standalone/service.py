@@ -1,7 +1,7 @@
 """Common parts of the built-in services: the app that authenticates callers, version pages and mounting."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -156,7 +156,12 @@ def json_response(status: int, document: Any) -> webob.Response:
     return webob.Response(body=orjson.dumps(document), status=status, content_type='application/json')
 
 
-def mounted(app: WSGIApp, path: str, *pages: VersionPage) -> WSGIApp:
-    """The service at its paths: the API below the path of its version, and the version pages next to it."""
+def mounted(
+    app: WSGIApp, path: str, *pages: VersionPage, request_ids: Sequence[str] = ('x-openstack-request-id',)
+) -> WSGIApp:
+    """The service at its paths: the API below the path of its version, and the version pages next to it.
+
+    request_ids: the headers in which answers have the ID of the request.
+    """
     apps: dict[str, WSGIApp] = {page.path or '/': page for page in pages}
-    return RequestId(URLMap({**apps, f'{path}/+': app}), ['x-openstack-request-id'])
+    return RequestId(URLMap({**apps, f'{path}/+': app}), request_ids)

@@ -10,7 +10,7 @@ from computeapi.standalone.share.metadata import ManilaMetadata
 from computeapi.standalone.share.service import LEGACY_HEADER, MANILA, ManilaApp, versions
 from computeapi.standalone.share.shares import ManilaShares, ManilaTypes
 from computeapi.versions import History
-from computeapi.web.filters import Microversion, WSGIApp
+from computeapi.web.filters import REQUEST_ID_HEADERS, Microversion, WSGIApp
 
 CONTROLLERS = (ManilaInformation, ManilaShares, ManilaMetadata, ManilaShareActions, ManilaAccessRules, ManilaTypes)
 
@@ -23,4 +23,4 @@ def manila(
     versioned = Microversion(app, 'shared-file-system', history, legacy_header=LEGACY_HEADER)
     document = functools.partial(versions, history)
     pages = VersionPage(app, document, status=300), VersionPage(app, document, '/v2')
-    return mounted(app.minding(claims, versioned), '/v2', *pages)
+    return mounted(app.minding(claims, versioned), '/v2', *pages, request_ids=REQUEST_ID_HEADERS)

@@ -21,7 +21,7 @@ from computeapi.standalone.volume.transfers import CinderTransfers, CinderVolume
 from computeapi.standalone.volume.types import CinderDefaultTypes, CinderTypes
 from computeapi.standalone.volume.volumes import CinderVolumeResources
 from computeapi.versions import History
-from computeapi.web.filters import Microversion, WSGIApp
+from computeapi.web.filters import REQUEST_ID_HEADERS, Microversion, WSGIApp
 
 CONTROLLERS = (
     CinderInformation,
@@ -57,4 +57,4 @@ def cinder(
     versioned = Microversion(app, 'volume', history, legacy_header=None)
     document = functools.partial(versions, history)
     pages = VersionPage(app, document, status=300), VersionPage(app, document, '/v3')
-    return mounted(app.minding(claims, versioned), '/v3', *pages)
+    return mounted(app.minding(claims, versioned), '/v3', *pages, request_ids=REQUEST_ID_HEADERS)

@@ -27,7 +27,9 @@ def test_everything_else_takes_one(ask):
 
 
 def test_versions(ask):
-    assert ask('GET /v3/volumes', version=None).headers['OpenStack-API-Version'] == 'volume 3.0'
+    headers = ask('GET /v3/volumes', version=None).headers
+    assert headers['OpenStack-API-Version'] == 'volume 3.0'
+    assert headers['x-compute-request-id'] == headers['x-openstack-request-id']
     response = ask('GET /v3/volumes', version='3.27')
     assert (response.headers['OpenStack-API-Version'], response.headers['Vary']) == (
         'volume 3.27',
