@@ -67,8 +67,8 @@ class FactTable:
         return [mine, *self.matches(filters or {})]
 
     def matches(self, filters: Mapping[str, Any]) -> list[Clause]:
-        """One clause per filter: for a column, one value or several; for pairs, a mapping; for a time, one bound, or a
-        list of bounds that it must keep to."""
+        """One clause per filter: for a column, one value or several; for `column~`, a part of the value; for pairs, a
+        mapping; for a time, one bound, or a list of bounds that it must keep to."""
         return [self._match(name, value) for name, value in filters.items()]
 
     def _match(self, name: str, value: Any) -> Clause:
@@ -77,6 +77,8 @@ class FactTable:
         if name in ('created_at', 'updated_at'):
             bounds = value if isinstance(value, list) else [value]
             return sa.and_(*(listing.compared(self.table.c[name], bound) for bound in bounds))
+        if name.endswith('~'):
+            return self.columns[name.removesuffix('~')].icontains(value, autoescape=True)
         return listing.equals(self.columns[name], value)
 
     def select(self, connection: sa.Connection, *where: Clause) -> list[Facts]:

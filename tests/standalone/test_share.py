@@ -53,11 +53,15 @@ def test_its_versions_are_told_to_anybody(ask):
     for path, status in (('/', 300), ('/v2/', 200)):
         (version,) = ask(f'GET {path}', by='', expect=status).json['versions']
         assert (version['id'], version['min_version'], version['version']) == ('v2.0', '2.0', '2.98')
-    assert ask('GET /v2/shares').headers['X-OpenStack-Manila-API-Version'] == '2.82'
+    headers = ask('GET /v2/shares').headers
+    assert headers['X-OpenStack-Manila-API-Version'] == '2.82'
+    # Manila and its clients have kept the name that Nova gave the header.
+    assert headers['x-compute-request-id'] == headers['x-openstack-request-id']
     ask('GET /v2/shares', version='2.99', expect=406)
 
 
 def test_a_new_share(ask, create):
+    assert create(share_proto='cifs')['share_proto'] == 'CIFS'
     made = create(share_proto='cephfs', size=3, name='home', description='mine', metadata={'a': 'b'})
     shown = ask(f'GET /v2/shares/{made["id"]}').json['share']
     assert shown == made
@@ -93,6 +97,53 @@ def test_lists(ask, create):
     assert ids(ask('GET /v2/shares/detail?is_soft_deleted=True')) == []
 
 
+@pytest.mark.parametrize(
+    ('query', 'found'),
+    [
+        ('display_name=web', ['web']),
+        ('description=of%20pages', ['web']),
+        ('name~=W', ['web', 'news']),
+        ('name~=%25', []),
+        ('description~=page', ['web']),
+        ('metadata={"tier":"gold"}', ['web']),
+        ('metadata={"tier":"lead"}', []),
+        ('export_location_path=nowhere', []),
+        ('availability_zone=nova', ['web', 'news']),
+        ('availability_zone=far', []),
+        ('share_type_id=' + NOWHERE, []),
+        ('snapshot_id=' + NOWHERE, []),
+        ('extra_specs={"driver_handles_share_servers":"False"}', ['web', 'news']),
+        ('extra_specs={"driver_handles_share_servers":"True"}', []),
+    ],
+)
+def test_lists_are_filtered(ask, create, query, found):
+    create(name='news'), create(name='web', description='of pages', metadata={'tier': 'gold'})
+    for path in ('shares', 'shares/detail'):
+        shares = ask(f'GET /v2/{path}?{query}', version='2.98').json['shares']
+        assert [share['name'] for share in shares] == found
+
+
+def test_a_share_is_found_by_its_export_location(ask, create):
+    share_id = [create()['id'], create()['id']][0]
+    [location] = ask(f'GET /v2/shares/{share_id}/export_locations').json['export_locations']
+    for query in (f'export_location_id={location["id"]}', f'export_location_path={location["path"]}'):
+        assert ids(ask(f'GET /v2/shares?{query}')) == [share_id]
+
+
+def test_filters_are_ignored_before_there_are_any(ask, create):
+    create()
+    query = 'GET /v2/shares?name~=web&export_location_path=nowhere&with_count=1&availability_zone=far'
+    assert len(ask(query, version='2.34').json['shares']) == 1
+    assert 'count' not in ask(query, version='2.41').json
+
+
+def test_lists_count_what_is_on_other_pages(ask, create):
+    create(name='news'), create(name='news'), create('bob')
+    for path in ('shares', 'shares/detail'):
+        found = ask(f'GET /v2/{path}?limit=1&name=news&with_count=True').json
+        assert (len(found['shares']), found['count']) == (1, 2)
+
+
 def test_changes(ask, create):
     share_id = create()['id']
     public = {'share': {'display_name': 'new', 'is_public': True}}
@@ -110,7 +161,8 @@ def test_what_is_everybodys_administrators_say(ask, create):
     share_id = create()['id']
     ask(f'PUT /v2/shares/{share_id}', {'share': {'is_public': True}}, expect=403)
     ask(f'PUT /v2/shares/{share_id}', {'share': {'is_public': True}}, by='admin')
-    for public in (True, False):
+    ask(f'PUT /v2/shares/{share_id}', {'share': {'is_public': 'trueish'}}, by='admin', expect=400)
+    for public in ('yes', True, None, False):
         ask(f'PUT /v2/shares/{share_id}', {'share': {'is_public': public}})
     ask(f'GET /v2/shares/{share_id}', by='bob', expect=404)
 
@@ -120,6 +172,43 @@ def test_what_is_everybodys_administrators_say(ask, create):
 )
 def test_requests_for_no_share(create, facts):
     create(**facts, expect=400)
+
+
+@pytest.mark.parametrize(
+    ('version', 'absent', 'present'),
+    [
+        ('2.1', 'snapshot_support', 'export_location'),
+        ('2.4', 'task_state', 'snapshot_support'),
+        ('2.10', 'replication_type', 'task_state'),
+        ('2.23', 'create_share_from_snapshot_support', 'has_replicas'),
+        ('2.26', 'revert_to_snapshot_support', 'create_share_from_snapshot_support'),
+        ('2.30', 'share_group_id', 'revert_to_snapshot_support'),
+        ('2.31', 'mount_snapshot_support', 'share_group_id'),
+        ('2.68', 'is_soft_deleted', 'mount_snapshot_support'),
+        ('2.79', 'source_backup_id', 'scheduled_to_be_deleted_at'),
+        ('2.89', 'encryption_key_ref', 'source_backup_id'),
+    ],
+)
+def test_what_shares_cannot_do_is_shown_as_in_manila(ask, create, version, absent, present):
+    share = ask(f'GET /v2/shares/{create()["id"]}', version=version).json['share']
+    assert absent not in share and present in share
+
+
+def test_shares_show_the_name_of_their_type_until_they_show_its_id(ask, create):
+    path = f'GET /v2/shares/{create()["id"]}'
+    kind = ask('GET /v2/types/default').json['share_type']
+    assert ask(path, version='2.5').json['share']['share_type'] == kind['name']
+    assert ask(path, version='2.6').json['share']['share_type'] == kind['id']
+
+
+def test_what_types_show(ask):
+    shown = [set(ask('GET /v2/types/default', version=v).json['share_type']) for v in ('2.6', '2.7', '2.41', '2.46')]
+    assert 'os-share-type-access:is_public' in shown[0] and 'share_type_access:is_public' in shown[1]
+    assert [later - before for before, later in zip(shown, shown[1:], strict=False)] == [
+        {'share_type_access:is_public'},
+        {'description'},
+        {'is_default'},
+    ]
 
 
 def test_there_is_one_type(ask, create):
@@ -168,12 +257,17 @@ def test_shares_are_resized_within_the_quota(ask, create, monkeypatch):
     for action, size, expected in (
         ('extend', 2, 400),
         ('extend', 10, 202),
-        ('extend', 11, 413),
+        ('extend', 11, 403),
         ('shrink', 10, 400),
         ('shrink', 3, 202),
     ):
         ask(f'POST {path}/action', {action: {'new_size': size}}, expect=expected)
     assert ask(f'GET {path}').json['share']['size'] == 3
+    forced = {'extend': {'new_size': 4, 'force': 'true'}}
+    ask(f'POST {path}/action', forced, expect=403)
+    ask(f'POST {path}/action', forced, version='2.63', expect=202)
+    ask(f'POST {path}/action', {'extend': {'new_size': 5, 'force': True}}, by='admin', expect=202)
+    ask(f'POST {path}/action', {'extend': {'new_size': 6, 'force': 'perhaps'}}, expect=400)
     ask(f'POST {path}/action', {'reset_task_state': {'task_state': None}}, by='admin', expect=202)
     ask(f'POST {path}/action', {'reset_status': {'status': 'error'}}, expect=403)
     ask(f'POST {path}/action', {'reset_status': {'status': 'error'}}, by='admin', expect=202)
@@ -213,7 +307,8 @@ def test_access_is_granted_and_denied(ask, create, allow):
     assert [set(each) for each in old] == [
         {'id', 'access_type', 'access_to', 'access_level', 'access_key', 'state'},
     ]
-    allow(share_id, expect=400)
+    for same in ('10.0.0.1', '10.0.0.1/32'):
+        allow(share_id, same, expect=400)
     deny = {'deny_access': {'access_id': rule['id']}}
     ask(f'POST /v2/shares/{create()["id"]}/action', deny, expect=404)
     ask(f'POST /v2/shares/{share_id}/action', deny, expect=202)

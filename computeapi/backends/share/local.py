@@ -82,6 +82,12 @@ class LocalShares:
             found = SHARES.page(connection, context, *where, sort=sort, page=bounded(limit, None), offset=offset)
         return [Share(**facts) for facts in found]
 
+    def count(self, context: Context, *, filters: Mapping[str, Any], public: bool, all_projects: bool) -> int:
+        """The number of shares that `list` returns on all pages."""
+        where = [listed(context, public=public, all_projects=all_projects), *SHARES.matches(filters)]
+        with self.store.read() as connection:
+            return SHARES.count(connection, *where)[0]
+
     def usage(self, context: Context) -> tuple[int, int]:
         """The number of the project's shares, and their size."""
         with self.store.read() as connection:
@@ -199,7 +205,7 @@ class LocalShares:
         check_pairs('An access rule', metadata or {})
         with self._own(context, share_id) as (connection, share):
             rules = ACCESS_RULES.select(connection, rules_of(share_id))
-            if any((rule['access_type'], rule['access_to']) == (kind, name) for rule in rules):
+            if any((rule['access_type'], address(rule['access_to'])) == (kind, address(name)) for rule in rules):
                 raise errors.Invalid(f'Share access {kind}:{name} exists.')
             if len(rules) >= MOST_RULES:
                 raise errors.Invalid(f'A share must not have more than {MOST_RULES} access rules.')
@@ -240,6 +246,11 @@ class LocalShares:
 def exported(protocol: str, share_id: str) -> str:
     """An export location in the format of the protocol; nothing is served there."""
     return f'{HOST}:6789:/volumes/{share_id}' if protocol == 'CEPHFS' else f'{HOST}:/shares/{share_id}'
+
+
+def address(name: str) -> str:
+    """The name without the prefix length of a network that consists of one address."""
+    return name.removesuffix('/32' if '.' in name else '/128')
 
 
 def check_pairs(whose: str, pairs: Mapping[str, str]) -> None:

@@ -8,7 +8,7 @@ from computeapi import errors
 from computeapi.booleans import spoken
 from computeapi.standalone.access import ADMIN, CALLER, WRITER
 from computeapi.standalone.pairs import Pairs, without
-from computeapi.standalone.query import mapping
+from computeapi.standalone.query import mapping, truth
 from computeapi.standalone.schema import having
 from computeapi.standalone.share.documents import RULE
 from computeapi.standalone.share.metadata import METADATA
@@ -64,10 +64,16 @@ class ManilaShareActions(ManilaController):
         unrestrict = bool(req.behaviour.locks) and spoken(body.get('unrestrict', False))
         self.shares.revoke(req.context, id, body['access_id'], unrestrict=unrestrict)
 
-    @action('extend', policy=WRITER, takes=RESIZE)
+    @action('extend', policy=WRITER, takes=RESIZE, behaviour={'force': added('2.64', True)})
     @api_version('2.7')
     def extend(self, req: Request, id: str, body: dict[str, Any]) -> None:
-        self.shares.resize(req.context, id, body['new_size'], grow=True)
+        if req.behaviour.force and truth('force', str(body.get('force', False))):
+            req.check(ADMIN)
+        try:
+            self.shares.resize(req.context, id, body['new_size'], grow=True)
+        except errors.OverQuota as error:
+            # Manila answers 413 only when a new share exceeds the quota.
+            raise errors.Forbidden(str(error)) from None
 
     @action('shrink', policy=WRITER, takes=RESIZE)
     @api_version('2.7')
