@@ -290,19 +290,21 @@ def test_the_last_of_the_quota_is_taken_once(shares, monkeypatch):
 
 @pytest.fixture
 def allow(ask):
-    def allow(share_id, name='10.0.0.1', expect=200, **facts):
+    def allow(share_id, name='10.0.0.1', expect=200, version='2.82', **facts):
         body = {'allow_access': {'access_type': 'ip', 'access_to': name, **facts}}
-        return ask(f'POST /v2/shares/{share_id}/action', body, expect=expect).json.get('access')
+        return ask(f'POST /v2/shares/{share_id}/action', body, version=version, expect=expect).json.get('access')
 
     return allow
 
 
 def test_access_is_granted_and_denied(ask, create, allow):
     share_id = create()['id']
+    assert allow(create()['id'], version='2.27')['state'] == 'new'
     rule = allow(share_id, access_level='ro')
-    assert (rule['access_to'], rule['access_level'], rule['state']) == ('10.0.0.1', 'ro', 'active')
-    assert ask(f'GET /v2/share-access-rules?share_id={share_id}').json['access_list'] == [rule]
-    assert ask(f'GET /v2/share-access-rules/{rule["id"]}').json['access'] == rule
+    assert (rule['access_to'], rule['access_level'], rule['state']) == ('10.0.0.1', 'ro', 'queued_to_apply')
+    works = {**rule, 'state': 'active'}
+    assert ask(f'GET /v2/share-access-rules?share_id={share_id}').json['access_list'] == [works]
+    assert ask(f'GET /v2/share-access-rules/{rule["id"]}').json['access'] == works
     old = ask(f'POST /v2/shares/{share_id}/action', {'access_list': None}, version='2.7').json['access_list']
     assert [set(each) for each in old] == [
         {'id', 'access_type', 'access_to', 'access_level', 'access_key', 'state'},

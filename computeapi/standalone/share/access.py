@@ -10,7 +10,7 @@ from computeapi.standalone.access import ADMIN, CALLER, WRITER
 from computeapi.standalone.pairs import Pairs, without
 from computeapi.standalone.query import mapping, truth
 from computeapi.standalone.schema import having
-from computeapi.standalone.share.documents import RULE
+from computeapi.standalone.share.documents import GRANTED, RULE
 from computeapi.standalone.share.metadata import METADATA
 from computeapi.standalone.share.service import ManilaController, added
 from computeapi.standalone.share.shares import PAIRS
@@ -56,7 +56,7 @@ class ManilaShareActions(ManilaController):
         kind, name = body['access_type'], body['access_to']
         metadata = body.get('metadata') if req.behaviour.metadata else None
         rule = self.shares.grant(req.context, id, kind, name, level, metadata=metadata, **locks)
-        return {'access': RULE.render(req, rule)}
+        return {'access': GRANTED.render(req, rule)}
 
     @action('deny_access', policy=WRITER, takes=DENY, behaviour=LOCKS)
     @api_version('2.7')

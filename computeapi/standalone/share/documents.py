@@ -88,6 +88,8 @@ RULE = View(
         **{name: added('2.33', field) for name, field in TIMES.items()},
     }
 )
+# Rules work at once; clients see in the answer to a new one that they may have to wait for it.
+GRANTED = View({**RULE.fields, 'state': changed({'2.0': constant('new'), '2.28': constant('queued_to_apply')})})
 
 
 def export_location(share: Share) -> dict[str, Any]:

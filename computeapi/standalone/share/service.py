@@ -21,6 +21,7 @@ MANILA = History(
         '2.22': 'Administrators clear the task state of shares.',
         '2.24': 'Shares show whether others can be made from their snapshots.',
         '2.27': 'Shares show whether they can be reverted to snapshots.',
+        '2.28': 'New access rules are queued.',
         '2.31': 'Shares show their group.',
         '2.32': 'Shares show whether their snapshots can be mounted.',
         '2.33': 'Access rules show when they were made.',
