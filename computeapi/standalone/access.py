@@ -31,14 +31,20 @@ WRITER = RoleRule('writer', roles=WRITERS, description='Not who may only read.')
 
 
 class RoleRules:
-    """The counterpart of compute's Policies; operators cannot override these rules."""
+    """The counterpart of compute's Policies; operators cannot override these rules.
+
+    on_system: whether tokens for the system pass at all.
+    """
+
+    def __init__(self, on_system: bool = True):
+        self.on_system = on_system
 
     def allows(self, context: Context, policy: Policy, target: Mapping[str, Any] | None = None) -> bool:
         """Whether the caller passes. target: the domains of all that the request is about, None for what is in none; if
         it is left out, the role on any domain counts."""
         if not isinstance(policy, RoleRule):
             return context.is_admin
-        if context.domain_id and not policy.on_domains:
+        if (context.domain_id and not policy.on_domains) or (context.system_scope and not self.on_system):
             return False
         if context.is_admin or policy.roles is None:
             return True

@@ -43,16 +43,17 @@ class ServiceApp(App):
 
     Authentication and authorization come before validation. If the operation takes a body, it is read whatever its
     media type.  statuses: overrides of the statuses of compute's errors.  names: names of errors, by status.
-    service_types: the service types that clients know.
+    service_types: the service types that clients know.  on_system: whether tokens for the system are accepted.
     """
 
     service_types: tuple[str, ...] = ()
+    on_system = True
     project: re.Pattern[str] | None = None
     statuses: faults.Statuses = ((errors.OverQuota, 413),)
     names: Mapping[int, str] = faults.NAMES
 
     def __init__(self, controllers: Iterable[Controller], authenticate: Authenticate):
-        super().__init__(controllers, RoleRules())
+        super().__init__(controllers, RoleRules(self.on_system))
         self.authenticate = authenticate
 
     def answer(self, req: Request, endpoint: Endpoint, parameters: dict[str, Any]) -> webob.Response:

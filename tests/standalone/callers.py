@@ -10,6 +10,7 @@ CALLERS = {
     'alice': Context(user_id='alice', project_id='apples', roles=frozenset({'member'})),
     'bob': Context(user_id='bob', project_id='bananas', roles=frozenset({'member'})),
     'reader': Context(user_id='ron', project_id='apples', roles=frozenset({'reader'})),
+    'system admin': Context(user_id='root', system_scope='all', is_admin=True, roles=frozenset({'admin'})),
 }
 
 

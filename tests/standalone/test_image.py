@@ -15,7 +15,7 @@ from tests.standalone.callers import CALLERS, answer_of, authenticating
 RAW = {'disk_format': 'raw', 'container_format': 'bare'}
 PATCH = 'application/openstack-images-v2.1-json-patch'
 
-authenticate = authenticating(dora=Context(user_id='dora', system_scope='all', roles=frozenset({'member'})))
+authenticate = authenticating(dora=Context(user_id='dora', roles=frozenset({'member'})))
 
 
 @pytest.fixture
@@ -301,6 +301,13 @@ def test_what_is_nobodys_is_not_for_whoever_works_in_no_project(ask, create, vis
     ask(f'POST {path}/members', {'member': 'apples'}, by='dora', expect=refused)
     ask('POST /v2/images', {'name': 'two'}, by='dora', expect=403)
     ask(f'DELETE {path}', by='admin', expect=204)
+
+
+def test_tokens_for_the_system_are_refused(ask, create):
+    path = f'/v2/images/{create(visibility="shared")["id"]}'
+    for request in (f'GET {path}', f'DELETE {path}', 'GET /v2/images', 'POST /v2/images'):
+        ask(request, {'name': 'two'}, by='system admin', expect=403)
+    ask('GET /v2', by='system admin', expect=200)
 
 
 def test_an_owner_without_a_name_is_not_whoever_works_in_no_project(ask, create):

@@ -85,6 +85,11 @@ def test_where_it_is_mounted_from(ask, create):
     ask(f'GET {path}/export_locations', version='2.8', expect=404)
 
 
+def test_tokens_for_the_system_are_refused(ask, create):
+    for request in (f'DELETE /v2/shares/{create()["id"]}', 'GET /v2/shares', 'GET /v2/types'):
+        ask(request, by='system admin', expect=403)
+
+
 def test_lists(ask, create):
     first, second = create(name='first')['id'], create(name='second', share_proto='CEPHFS')['id']
     theirs, everybodys = create('bob')['id'], create('admin', is_public=True)['id']

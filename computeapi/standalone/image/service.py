@@ -31,6 +31,7 @@ class GlanceApp(ServiceApp):
     """Errors are text or HTML pages."""
 
     service_types = ('image',)
+    on_system = False
     statuses = ((errors.RangeNotSatisfiable, 416), *ServiceApp.statuses)
 
     @classmethod

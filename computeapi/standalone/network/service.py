@@ -45,6 +45,7 @@ class NeutronApp(ServiceApp):
     """Like Neutron, answers 409 when a quota is exceeded, and errors include their type."""
 
     service_types = ('network', 'networking')
+    on_system = False
     statuses = ((errors.RevisionMismatch, 412), (errors.OverQuota, 409))
 
     def find(self, req: Request) -> Match | None:

@@ -61,6 +61,7 @@ class ManilaApp(ServiceApp):
 
     service_types = ('sharev2', 'shared-file-system', 'share')
     project = re.compile('[0-9a-f]{32}|[0-9a-f-]{36}')
+    on_system = False
 
 
 def versions(history: History, url: str) -> dict[str, Any]:

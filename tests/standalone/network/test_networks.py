@@ -988,3 +988,9 @@ def test_a_page_has_a_bound_in_bytes(ask, create, monkeypatch):
         links = {link['rel']: link['href'] for link in page.json.get('networks_links', ())}
         path = links['next'].partition('/v2.0')[2] if 'next' in links else None
     assert sorted(seen) == [f'n{number}' for number in range(9)]
+
+
+def test_tokens_for_the_system_are_refused(ask, create, public):
+    ask('POST /networks', {'network': {'name': 'one', 'project_id': 'apples'}}, by='system admin', expect=403)
+    for request in ('GET /networks', f'GET /networks/{public}', f'DELETE /networks/{create("networks")["id"]}'):
+        ask(request, by='system admin', expect=403)
