@@ -303,6 +303,15 @@ def test_what_is_nobodys_is_not_for_whoever_works_in_no_project(ask, create, vis
     ask(f'DELETE {path}', by='admin', expect=204)
 
 
+def test_who_only_reads_is_told_nothing_of_images_of_others(ask, create):
+    for owner, expected in (('bob', 404), ('alice', 403)):
+        image = create(by=owner, visibility='private')
+        patch(ask, image, {'op': 'replace', 'path': '/name', 'value': 'new'}, by='reader', expect=expected)
+        path = f'/v2/images/{image["id"]}'
+        for request in (f'DELETE {path}', f'GET {path}/file', f'PUT {path}/file', f'POST {path}/actions/deactivate'):
+            ask(request, by='reader', expect=expected)
+
+
 def test_tokens_for_the_system_are_refused(ask, create):
     path = f'/v2/images/{create(visibility="shared")["id"]}'
     for request in (f'GET {path}', f'DELETE {path}', 'GET /v2/images', 'POST /v2/images'):

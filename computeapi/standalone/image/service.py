@@ -1,6 +1,6 @@
 """Common parts of the image resources: versions, schemas and errors."""
 
-from typing import Any
+from typing import Any, cast
 
 import webob
 import webob.exc
@@ -13,6 +13,7 @@ from computeapi.standalone.service import ServiceApp, ServiceController
 from computeapi.versions import History
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
+from computeapi.web.routing import Endpoint
 
 GLANCE = History({'2.7': 'Images can be hidden, and have secure hashes.'})
 """Later versions are about multiple stores, caches and tasks."""
@@ -33,6 +34,17 @@ class GlanceApp(ServiceApp):
     service_types = ('image',)
     on_system = False
     statuses = ((errors.RangeNotSatisfiable, 416), *ServiceApp.statuses)
+
+    def answer(self, req: Request, endpoint: Endpoint, parameters: dict[str, Any]) -> webob.Response:
+        """Like Glance, answer 404 for an image that the caller cannot see, whatever the caller may do."""
+        image_id = parameters.get('image_id')
+        try:
+            return super().answer(req, endpoint, parameters)
+        except errors.Forbidden:
+            if image_id is not None:
+                bound = self.choose(req, endpoint, None)
+                cast(GlanceController, self.controllers[bound.kind]).images.get(req.context, image_id)
+            raise
 
     @classmethod
     def refusal(cls, req: Request, status: int, message: str, error: Exception) -> webob.Response:
