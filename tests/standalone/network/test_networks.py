@@ -43,6 +43,8 @@ def test_extensions_are_listed(ask):
     aliases = [extension['alias'] for extension in ask('GET /extensions').json['extensions']]
     assert {'router', 'external-net', 'security-group', 'quotas', 'binding', 'standard-attr-tag'} <= set(aliases)
     assert 'subnet-external-network' in aliases
+    # Clients offer what belongs to these only if they are listed.
+    assert {'ext-gw-mode', 'security-groups-normalized-cidr', 'tag-ports-during-bulk-creation'} <= set(aliases)
     assert ask('GET /extensions/router').json['extension']['alias'] == 'router'
     ask('GET /extensions/trunk', expect=404)
 
