@@ -28,7 +28,9 @@ FLOATING_IP = 'network:floatingip'
 ROUTER_GATEWAY = 'network:router_gateway'
 ROUTER_INTERFACE = 'network:router_interface'
 
-FIXED_IP_FILTER = re.compile(r'(ip_address|subnet_id)=(.{1,64})')
+FIXED_IP_FILTER = re.compile(r'(ip_address|ip_address_substr|subnet_id)=(.{1,64})')
+MOST_PARTS = 100
+"""Each part adds to the depth of the statement, which SQLite limits."""
 
 RELATIONS_OF = Among(
     sa.select(fixed_ips.c.port_id, fixed_ips.c.subnet_id, fixed_ips.c.ip_address, fixed_ips.c.id.label('number')),
@@ -72,15 +74,18 @@ def _relations(work: Work, port_ids: list[str]) -> tuple[dict[str, list[Document
 
 
 def _holds_fixed_ips(values: list[str]) -> Clause:
-    """The filter fixed_ips=ip_address=A (or subnet_id=S); several addresses match any of them."""
+    """The filter fixed_ips=ip_address=A (or ip_address_substr=A, subnet_id=S); several of a kind match any of them."""
     wanted: dict[str, list[str]] = {}
     for value in values:
         match = FIXED_IP_FILTER.fullmatch(value)
         if not match:
             raise errors.Invalid("Invalid input for fixed_ips. Reason: it must be 'ip_address=A' or 'subnet_id=S'.")
         wanted.setdefault(match[1], []).append(match[2])
-    held = (sa.select(fixed_ips.c.port_id).where(fixed_ips.c[key].in_(texts)) for key, texts in wanted.items())
-    return sa.and_(*(ports.c.id.in_(ids) for ids in held))
+    if len(wanted.get('ip_address_substr', ())) > MOST_PARTS:
+        raise errors.Invalid(f'Invalid input for fixed_ips. Reason: at most {MOST_PARTS} parts of addresses are found.')
+    parts = [fixed_ips.c.ip_address.contains(text, autoescape=True) for text in wanted.pop('ip_address_substr', ())]
+    held = [fixed_ips.c[key].in_(texts) for key, texts in wanted.items()] + ([sa.or_(*parts)] if parts else [])
+    return sa.and_(*(ports.c.id.in_(sa.select(fixed_ips.c.port_id).where(each)) for each in held))
 
 
 def _in_groups(ids: list[str]) -> Clause:

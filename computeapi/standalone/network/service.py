@@ -80,6 +80,7 @@ EXTENSIONS = {
     'filter-validation': ('Filter parameters validation', 'Filters that mean nothing are refused.'),
     'fip-port-details': ('Floating IP Port Details Extension', 'The port in the description of its floating IP.'),
     'flavors': ('Neutron Service Flavors', 'Flavors of network services, and their profiles.'),
+    'ip-substring-filtering': ('IP address substring filtering', 'Ports found by a part of their address.'),
     'net-mtu': ('Network MTU', 'The maximum transmission unit of a network.'),
     'net-mtu-writable': ('Network MTU (writable)', 'It can be chosen.'),
     'network-ip-availability': ('Network IP Availability', 'How many addresses are used.'),

@@ -309,8 +309,13 @@ def test_lists_of_ports_are_filtered(ask, create, names, net):
     assert names('ports?device_owner=compute:nova') == ['two']
     assert names(f'ports?fixed_ips=ip_address={address["ip_address"]}') == ['one']
     assert names(f'ports?fixed_ips=subnet_id={address["subnet_id"]}') == ['one', 'two']
+    for part, found in ((address['ip_address'][1:], ['one']), ('.', ['one', 'two']), ('1%', [])):
+        assert names(f'ports?fixed_ips=ip_address_substr={urllib.parse.quote(part)}') == found
+    assert names(f'ports?fixed_ips=ip_address_substr=.&fixed_ips=ip_address={address["ip_address"]}') == ['one']
     assert names(f'ports?mac_address={one["mac_address"]}') == names(f'ports?security_groups={group}') == ['one']
     ask('GET /ports?fixed_ips=x', expect=400)
+    for count, expected in ((100, 200), (101, 400)):
+        ask('GET /ports?' + '&'.join(['fixed_ips=ip_address_substr=1'] * count), expect=expected)
 
 
 @pytest.mark.parametrize(
