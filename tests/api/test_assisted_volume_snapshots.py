@@ -1,10 +1,14 @@
 """Snapshots that the hypervisor takes for the volume service."""
 
+import json
 import uuid
+from urllib.parse import quote
 
 import pytest
 
+from computeapi.backends.hypervisor import HypervisorError
 from computeapi.clock import utcnow
+from computeapi.context import Context
 from computeapi.db import servers as rows
 
 BOB = 'bob:project'
@@ -65,6 +69,45 @@ def test_the_machine_merges_it(api, service, server):
 def create(**facts):
     info = {'snapshot_id': SNAPSHOT, 'type': 'qcow2', 'new_file': 'f'} | facts
     return {'snapshot': {'volume_id': VOLUME, 'create_info': {k: v for k, v in info.items() if v is not None}}}
+
+
+@pytest.fixture
+def snapshot(service, server, store):
+    """A snapshot, of a volume of the server, that is being made or deleted: reads it."""
+    context = Context(user_id='alice', project_id='project', is_admin=True)
+    volume = service.volumes.create(context, 1)
+    attach(store, server.uuid, volume.id)
+    snapshots = service.volumes.snapshots
+    made = snapshots.create(context, volume.id)
+
+    def read(status=None):
+        if status:
+            snapshots.change(context, made.id, lambda snapshot: {'status': status})
+        return snapshots.get(context, made.id)
+
+    return read
+
+
+def fail(operation, server):
+    raise HypervisorError
+
+
+@pytest.mark.parametrize('fails', [False, True])
+@pytest.mark.parametrize(('status', 'failed'), [('creating', 'error'), ('deleting', 'error_deleting')])
+def test_the_volume_service_is_told(api, service, server, snapshot, monkeypatch, status, failed, fails):
+    wanted = snapshot(status)
+    if fails:
+        monkeypatch.setattr(service.hypervisor.behaviour, 'fail', fail)
+    if status == 'creating':
+        body = {'volume_id': wanted.volume_id, 'create_info': create(snapshot_id=wanted.id)['snapshot']['create_info']}
+        assert api.post(SNAPSHOTS, {'snapshot': body}).status == 200
+    else:
+        info = quote(json.dumps({'volume_id': wanted.volume_id}))
+        assert api.delete(f'{SNAPSHOTS}/{wanted.id}?delete_info={info}').status == 204
+    while service.worker.step():
+        pass
+    told = snapshot()
+    assert (told.status, told.progress) == (failed if fails else status, '90%')
 
 
 def test_a_volume_that_no_machine_uses(api, store, servers):

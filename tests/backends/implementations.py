@@ -283,6 +283,9 @@ class OwnVolumes:
         """Limit the project's quotas of volumes, snapshots, gigabytes, etc."""
         self.own.quotas.set_limits(project_id, limits)
 
+    def reset_snapshot(self, snapshot_id, status):
+        self.own.snapshots.change(ADMIN, snapshot_id, lambda snapshot: {'status': status})
+
 
 class RealVolumes:
     """The same types and zones; operations are waited for."""
@@ -302,6 +305,10 @@ class RealVolumes:
     def limit(self, project_id, **limits):
         path = f'/os-quota-sets/{self.cloud.project_id(project_id)}'
         self.cloud.service('block-storage').put(path, json={'quota_set': limits})
+
+    def reset_snapshot(self, snapshot_id, status):
+        action = {'os-reset_status': {'status': status}}
+        self.cloud.service('block-storage').post(f'/snapshots/{snapshot_id}/action', json=action)
 
 
 class Settled:

@@ -297,6 +297,30 @@ def test_snapshots(volumes):
         volumes.get_snapshot(ALICE, snapshot.id)
 
 
+@pytest.mark.parametrize(
+    ('before', 'reported', 'after'),
+    [
+        ('creating', 'creating', 'creating'),
+        ('creating', 'error', 'error'),
+        ('deleting', 'error_deleting', 'error_deleting'),
+        ('available', 'creating', None),
+        ('deleting', 'available', None),
+    ],
+)
+def test_hypervisors_report_the_snapshots_that_they_take(volumes, service, before, reported, after):
+    snapshot = volumes.create_snapshot(ALICE, volumes.create(ALICE, 1).id)
+    service.reset_snapshot(snapshot.id, before)
+    if after is None:
+        with pytest.raises(errors.Invalid):
+            volumes.report_snapshot(ADMIN, snapshot.id, reported)
+    else:
+        volumes.report_snapshot(ADMIN, snapshot.id, reported)
+    assert volumes.get_snapshot(ALICE, snapshot.id).status == (after or before)
+    service.reset_snapshot(snapshot.id, 'available')
+    with pytest.raises(errors.SnapshotNotFound):
+        volumes.report_snapshot(ADMIN, OTHER_SERVER, reported)
+
+
 def test_snapshots_of_used_volumes_are_forced(volumes):
     volume = volumes.create(ALICE, 1)
     volumes.complete(ALICE, volumes.reserve(ALICE, volume.id, SERVER), HOST)

@@ -13,6 +13,9 @@ NOT_PROPERTIES = frozenset(
     {'image_id', 'image_name', 'checksum', 'container_format', 'disk_format', 'min_disk', 'min_ram', 'size'}
 )
 
+ALMOST_DONE = '90%'
+"""The progress of a snapshot for which the hypervisor has done its part."""
+
 
 @dataclass(frozen=True)
 class Volume:
@@ -55,7 +58,8 @@ class Volume:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A snapshot of a volume; `size` in GiB. `availability_zone` is that of the volume."""
+    """A snapshot of a volume; `size` in GiB. `availability_zone` is that of the volume; `progress`, in percent, what a
+    hypervisor that takes or deletes the snapshot has said of it."""
 
     id: str
     name: str | None
@@ -66,6 +70,7 @@ class Snapshot:
     user_id: str | None = None
     description: str | None = None
     availability_zone: str | None = None
+    progress: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
     created_at: datetime | None = None
     updated_at: datetime | None = None
@@ -239,6 +244,10 @@ class Volumes(Protocol):
         Invalid."""
 
     def delete_snapshot(self, context: Context, snapshot_id: str) -> None: ...
+
+    def report_snapshot(self, context: Context, snapshot_id: str, status: str) -> None:
+        """Report what a hypervisor has done for a snapshot that is `creating` or `deleting`: its part, if this is still
+        the status; else it failed, and the status is `error` or `error_deleting`. Invalid for any other status."""
 
     def availability_zones(self, context: Context) -> builtins.list[str]: ...
 

@@ -1,19 +1,41 @@
-"""Assisted volume snapshots: the hypervisor that uses a volume takes them, at the request of the volume service."""
+"""Assisted volume snapshots: the hypervisor that uses a volume takes them, at the request of the volume service, which
+waits until it is told how that went."""
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
 from computeapi.backends.hypervisor import Capability, require
 from computeapi.compute.platform import Platform
 from computeapi.compute.servers import disks
-from computeapi.compute.tasks.job import Job
-from computeapi.compute.tasks.transition import Transition, beside
+from computeapi.compute.tasks.job import Job, abandon
+from computeapi.compute.tasks.transition import Failure, Transition
 from computeapi.context import Context
 from computeapi.db import servers as rows
-from computeapi.errors import Invalid
+from computeapi.errors import Conflict, Forbidden, Invalid, NotFound
 
-CREATE = beside('create_volume_snapshot')
-DELETE = beside('delete_volume_snapshot')
+LOG = logging.getLogger(__name__)
+
+
+def report(job: Job, status: str) -> None:
+    """Tell the volume service, which may have given up or deleted the snapshot meanwhile."""
+    snapshot_id = job.arguments['snapshot_id']
+    try:
+        job.platform.volumes.report_snapshot(job.elevated, snapshot_id, status)
+    except (Conflict, Forbidden, Invalid, NotFound) as error:
+        LOG.warning('Volume snapshot %s is not reported as %s: %s', snapshot_id, status, error)
+
+
+def reporting(status: str) -> Failure:
+    def give_up(job: Job, error: Exception) -> None:
+        report(job, status)
+        abandon(job, error)
+
+    return give_up
+
+
+CREATE = Transition('create_volume_snapshot', beside=True, failed=reporting('error'))
+DELETE = Transition('delete_volume_snapshot', beside=True, failed=reporting('error_deleting'))
 
 
 class AssistedSnapshots:
@@ -24,7 +46,7 @@ class AssistedSnapshots:
 
     def create(self, context: Context, volume_id: str, facts: Mapping[str, Any]) -> None:
         """Let the server with the volume write to a new file from now on; *facts* describe it."""
-        self._queue(context, CREATE, volume_id, {'facts': dict(facts)})
+        self._queue(context, CREATE, volume_id, {'snapshot_id': facts['snapshot_id'], 'facts': dict(facts)})
 
     def delete(self, context: Context, volume_id: str, snapshot_id: str, facts: Mapping[str, Any]) -> None:
         """Let the server with the volume merge the files that *facts* describe."""
@@ -53,6 +75,7 @@ class AssistedSnapshots:
 def create_volume_snapshot(job: Job) -> None:
     """Let the hypervisor take a snapshot of a volume for the volume service."""
     job.driver.snapshot_volume(job.server, disks.of_volume(job, job.arguments['volume_id']), job.arguments['facts'])
+    report(job, 'creating')
     job.end()
 
 
@@ -60,4 +83,5 @@ def create_volume_snapshot(job: Job) -> None:
 def delete_volume_snapshot(job: Job) -> None:
     device = disks.of_volume(job, job.arguments['volume_id'])
     job.driver.delete_volume_snapshot(job.server, device, job.arguments['snapshot_id'], job.arguments['facts'])
+    report(job, 'deleting')
     job.end()

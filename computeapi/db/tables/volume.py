@@ -102,6 +102,7 @@ volume_snapshots = resource(
     'volume_snapshots',
     sa.Column('volume_id', Id(), sa.ForeignKey('volumes.id'), nullable=False, index=True),
     sa.Column('size', sa.Integer, nullable=False),
+    sa.Column('progress', Text(8)),
 )
 
 volume_snapshot_metadata = pairs('volume_snapshot_metadata', 'volume_snapshots.id')

@@ -116,7 +116,7 @@ SNAPSHOT = View(
     {
         **_SNAPSHOT_SUMMARY,
         'os-extended-snapshot-attributes:progress': read(
-            lambda snapshot: '100%' if snapshot.status == 'available' else '0%'
+            lambda snapshot: snapshot.progress or ('100%' if snapshot.status == 'available' else '0%')
         ),
         'os-extended-snapshot-attributes:project_id': read(attr('project_id')),
         'group_snapshot_id': added('3.14', constant(None)),

@@ -29,6 +29,10 @@ CREATE = wrapped(
 UPDATABLE = {'name': NAME, 'description': NAME}
 UPDATE = wrapped('snapshot', UPDATABLE, extra=True)
 
+REPORT = {
+    'status': {'type': 'string', 'maxLength': 255},
+    'progress': {'anyOf': [{'type': 'string', 'pattern': '^(100|[0-9]{1,2})%$'}, NOTHING]},
+}
 STATUSES = ('available', 'creating', 'deleting', 'error', 'error_deleting')
 
 
@@ -78,6 +82,10 @@ class CinderSnapshots(CinderCollection):
     @argued('os-reset_status', {'status': {'type': 'string', 'enum': [*STATUSES]}}, 'status', policy=ADMIN)
     def reset_status(self, req: Request, id: str, body: dict[str, Any]) -> None:
         self.volumes.snapshots.change(req.context, id, lambda snapshot: {'status': body['status']})
+
+    @argued('os-update_snapshot_status', REPORT, 'status', policy=WRITER)
+    def report(self, req: Request, id: str, body: dict[str, Any]) -> None:
+        self.volumes.snapshots.report(req.context, id, body['status'], body.get('progress'))
 
 
 def _force(req: Request, given: Any) -> bool:

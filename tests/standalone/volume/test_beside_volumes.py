@@ -101,6 +101,20 @@ def test_administrators_reset_and_force_backups(ask, create, back_up):
     assert ask('GET /v3/backups').json == {'backups': []}
 
 
+def test_who_makes_a_snapshot_reports_on_it(ask, create):
+    made = ask('POST /v3/snapshots', {'snapshot': {'volume_id': create()['id']}}, expect=202).json['snapshot']
+    path, name = f'POST /v3/snapshots/{made["id"]}/action', 'os-update_snapshot_status'
+    progress = 'os-extended-snapshot-attributes:progress'
+    assert shown(ask, f'snapshots/{made["id"]}', 'snapshot')[progress] == '100%'
+    ask(path, {name: {'status': 'error'}}, expect=400)
+    ask(path, {'os-reset_status': {'status': 'creating'}}, by='admin', expect=202)
+    for refused in ({'status': 'deleting'}, {'progress': '80%'}, {'status': 'creating', 'progress': '101%'}):
+        ask(path, {name: refused}, expect=400)
+    ask(path, {name: {'status': 'error', 'progress': '80%'}}, expect=202)
+    found = shown(ask, f'snapshots/{made["id"]}', 'snapshot')
+    assert (found['status'], found[progress]) == ('error', '80%')
+
+
 def offer(ask, volume, path='os-volume-transfer', by='alice', **document):
     asked = {'transfer': {'volume_id': volume['id'], **document}}
     return ask(f'POST /v3/{path}', asked, by=by, expect=202).json['transfer']

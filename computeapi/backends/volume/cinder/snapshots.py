@@ -7,7 +7,7 @@ from typing import Any
 
 from oslo_utils.uuidutils import is_uuid_like
 
-from computeapi.backends.volume import Snapshot
+from computeapi.backends.volume import ALMOST_DONE, Snapshot
 from computeapi.backends.volume.cinder.base import CinderBase
 from computeapi.backends.volume.cinder.records import WANTED_ID, snapshot_of
 from computeapi.backends.volume.cinder.volumes import MOST, missing_volume, of_project
@@ -59,6 +59,11 @@ class CinderSnapshotLife(CinderBase):
     def _delete_snapshot(self, context: Context, snapshot_id: str) -> None:
         with self.asked(context, missing_snapshot(snapshot_id)) as cinder:
             cinder.delete_snapshot(snapshot_id, ignore_missing=False)
+
+    def report_snapshot(self, context: Context, snapshot_id: str, status: str) -> None:
+        action = {'os-update_snapshot_status': {'status': status, 'progress': ALMOST_DONE}}
+        with self.asked(context, missing_snapshot(snapshot_id)) as cinder:
+            cinder.post(f'/snapshots/{snapshot_id}/action', json=action, raise_exc=True)
 
 
 def wanted(snapshot_id: str, known: Iterable[Any]) -> Any:

@@ -4,7 +4,7 @@ import builtins
 import functools
 from typing import Any
 
-from computeapi.backends.volume import Snapshot
+from computeapi.backends.volume import ALMOST_DONE, Snapshot
 from computeapi.backends.volume.local.attachments import VolumeUse
 from computeapi.backends.volume.local.backups import VolumeBackups
 from computeapi.backends.volume.local.groups import VolumeGroups
@@ -65,3 +65,6 @@ class LocalVolumes(VolumeLife, VolumeUse, VolumeUpload):
 
     def delete_snapshot(self, context: Context, snapshot_id: str) -> None:
         self.snapshots.delete(context, snapshot_id)
+
+    def report_snapshot(self, context: Context, snapshot_id: str, status: str) -> None:
+        self.snapshots.report(context, snapshot_id, status, ALMOST_DONE)

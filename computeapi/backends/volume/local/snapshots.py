@@ -14,6 +14,9 @@ from computeapi.context import Context
 from computeapi.db.engine import Store
 from computeapi.db.volumes import SNAPSHOTS, VOLUMES
 
+FOLLOWING = {'creating': ('creating', 'available', 'error'), 'deleting': ('deleting', 'error_deleting')}
+"""The statuses that a hypervisor may report of a snapshot, by its current one."""
+
 
 class VolumeSnapshots(KeptWithSize[Snapshot]):
     table, record = SNAPSHOTS, Snapshot
@@ -74,3 +77,14 @@ class VolumeSnapshots(KeptWithSize[Snapshot]):
                 raise errors.Invalid('Invalid snapshot: Snapshot status must be available or error to be deleted.')
             SNAPSHOTS.delete(connection, SNAPSHOTS.among([snapshot_id]))
         self.filler.delete([snapshot_id])
+
+    def report(self, context: Context, snapshot_id: str, status: str, progress: str | None) -> None:
+        """Note what a hypervisor reports of the snapshot that it takes or deletes. Invalid for a status that does not
+        follow from the current one."""
+
+        def change(snapshot: Snapshot) -> dict[str, str]:
+            if status not in FOLLOWING.get(snapshot.status, ()):
+                raise errors.Invalid(f'A snapshot that is {snapshot.status} cannot become {status}.')
+            return {'status': status} | ({'progress': progress} if progress else {})
+
+        self.change(context, snapshot_id, change)
