@@ -19,6 +19,7 @@ import pytest
 from oslo_config import cfg
 
 from computeapi.backends.hypervisor import HypervisorError
+from computeapi.backends.hypervisor.qemu import running
 from computeapi.backends.hypervisor.qemu.bridges import Bridges
 from computeapi.backends.hypervisor.qemu.bridges.dhcp import DhcpServer
 from computeapi.backends.hypervisor.qemu.drivers import Around, guest_subnets_of, local_driver
@@ -267,11 +268,13 @@ def test_nothing_is_left_when_the_last_port_is_gone(tmp_path, networks, bridges)
 def test_what_is_there_is_not_disturbed(tmp_path, networks, bridges):
     port = make_port(networks)
     bridges.set_up('server', port)
+    # The kernel notes a moment later that nothing is plugged into the tap, and so into the bridge.
+    wait_until(lambda: run('ip', 'link').count('NO-CARRIER') == 2)
     before = processes(tmp_path), run('ip', 'link'), run('nft', 'list', 'ruleset')
     bridges_in(tmp_path, networks).refresh()
     assert (processes(tmp_path), run('ip', 'link'), run('nft', 'list', 'ruleset')) == before
     [server] = processes(tmp_path)
-    os.kill(server, signal.SIGKILL)
+    assert running.ended(server, signal.SIGKILL)
     bridges.refresh()
     assert processes(tmp_path) not in ([], [server])
 
