@@ -41,7 +41,8 @@ class FolderProcess:
 
     def begin(self, arguments: Sequence[str], is_ready: Callable[[], bool], files: Sequence[int] = ()) -> None:
         """Start it, and wait until it is ready; HypervisorError. files: open files that it inherits."""
-        self.running.number.unlink(missing_ok=True)
+        # One that is just exiting still has its files open.
+        self.end()
         null, environment = subprocess.DEVNULL, {'PATH': os.defpath, 'LC_ALL': 'C'}
         try:
             subprocess.run(

@@ -5,11 +5,13 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 # The time to save what it has in memory before it is killed.
 END_SECONDS = 5
 LOOK_SECONDS = 0.02
-OVER = 'ZX'
+# From linux/sched.h.
+PF_EXITING = 0x4
 
 
 class Running:
@@ -37,15 +39,31 @@ class Running:
         pid = self.pid
         if pid is not None and not any(ended(pid, way) for way in (signal.SIGTERM, signal.SIGKILL)):
             return False
+        if not self._has_exited():
+            return False
         self.number.unlink(missing_ok=True)
         return True
 
+    def _has_exited(self) -> bool:
+        """Waits for a process that is exiting by itself: it has no arguments any more, but resources. It gets no
+        signal, because the PID may belong to another process by now."""
+        try:
+            pid = int(self.number.read_text())
+        except (OSError, ValueError):
+            return True
+        return not status_of(pid).exits or is_gone(pid)
+
 
 def ended(pid: int, way: signal.Signals) -> bool:
-    """Whether the process ends after that signal. It holds resources such as an address until it has fully exited,
-    which is later than its arguments are gone."""
+    """Whether the process ends after that signal."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, way)
+    return is_gone(pid)
+
+
+def is_gone(pid: int) -> bool:
+    """Whether the process ends soon. It holds resources such as an address until it has fully exited, which is later
+    than its arguments are gone."""
     deadline = time.monotonic() + END_SECONDS
     while is_alive(pid) and time.monotonic() < deadline:
         time.sleep(LOOK_SECONDS)
@@ -53,20 +71,29 @@ def ended(pid: int, way: signal.Signals) -> bool:
 
 
 def is_alive(pid: int) -> bool:
-    """A zombie, whose parent has not waited for it yet, is not alive."""
-    return state_of(Path(f'/proc/{pid}'))[0] not in OVER
+    return status_of(pid).is_alive
 
 
 def lives(group: int) -> bool:
     """Whether a process of the group is alive."""
-    found = (state_of(path) for path in Path('/proc').glob('[0-9]*'))
-    return any(of == group and state not in OVER for state, of in found)
+    found = (status_of(int(path.name)) for path in Path('/proc').glob('[0-9]*'))
+    return any(each.group == group and each.is_alive for each in found)
 
 
-def state_of(process: Path) -> tuple[str, int]:
-    """The letter of its state, and its process group."""
+class Status(NamedTuple):
+    """exits: whether its main thread is exiting, or has."""
+
+    is_alive: bool
+    exits: bool
+    group: int
+
+
+def status_of(pid: int) -> Status:
     try:
-        state, _, group = (process / 'stat').read_text().rpartition(')')[2].split()[:3]
+        fields = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
     except OSError:
-        return 'X', 0
-    return state, int(group)
+        return Status(is_alive=False, exits=True, group=0)
+    state, group, flags, threads = fields[0], int(fields[2]), int(fields[6]), int(fields[17])
+    # A zombie, whose parent has not waited for it yet, is not alive, unless other threads of the process still are.
+    is_over = state == 'X' or (state == 'Z' and threads <= 1)
+    return Status(is_alive=not is_over, exits=bool(flags & PF_EXITING), group=group)
