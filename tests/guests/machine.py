@@ -9,8 +9,8 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-SECONDS = 60
-"""The timeout of everything that a guest does, far longer than it takes on an idle machine."""
+SECONDS = 180
+"""The timeout of everything that a guest does, far longer than it takes on a machine that is busy with others."""
 
 
 class Machine:
