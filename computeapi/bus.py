@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 
 from oslo_config import cfg
 
+LOG = logging.getLogger(__name__)
 EXCHANGE = 'computeapi'
 DEFAULTS = {
     # They survive a restart of the broker, and the loss of one of several.
@@ -38,6 +39,8 @@ MOST_CALLS = 128
 GRACE_SECONDS = 2.0
 # While a call is in progress, the server sends two heartbeats in this time.
 MONITOR_SECONDS = 4
+# After how many seconds a broker that refused to let a topic be served is asked again.
+AGAIN_SECONDS = 5.0
 # A topic that is not served: messages to it are lost.
 NOBODY = 'nobody'
 # oslo.messaging distinguishes the servers of a topic; here there is one, or all are equivalent.
@@ -143,7 +146,8 @@ class Bus:
             # The library's own way to name queues needs lock files, and that the leader of the process group lives.
             self.transport._driver._q_manager = ReplyNames(self._named(own))
         self.calls = threading.BoundedSemaphore(MOST_CALLS)
-        self.served: list[Any] = []
+        self.served: dict[str, Any] = {}
+        self.closing = threading.Event()
 
     def call(self, topic: str, method: str, seconds: float, /, **arguments: Any) -> Any:
         """Call a method of the server of a topic and return its answer; raises Unanswered or Unheard.
@@ -190,18 +194,26 @@ class Bus:
 
     def serve(self, topic: str, endpoint: object, threads: int) -> None:
         """Answer calls on a topic with the public methods of an endpoint, in up to *threads* threads. It begins as soon
-        as the broker is reachable, and goes on until `close`.
+        as the broker is reachable and allows it, and goes on until `close`.
 
         Peers of another release find the same methods; what they send states which version they speak. The version
         check of the library is not used: for an unknown version or method, its server would go on sending heartbeats to
         the caller forever.
         """
-        target = self._target(topic, server=ANY)
-        policy = self.library.DefaultRPCAccessPolicy
-        server = self.library.get_rpc_server(self.transport, target, [endpoint], access_policy=policy)
-        self.served.append(server)
-        begin = functools.partial(server.start, override_pool_size=threads)
+        begin = functools.partial(self._begin, topic, endpoint, threads)
         threading.Thread(target=begin, name=f'bus-{topic}', daemon=True).start()
+
+    def _begin(self, topic: str, endpoint: object, threads: int) -> None:
+        target, policy = self._target(topic, server=ANY), self.library.DefaultRPCAccessPolicy
+        while not self.closing.is_set():
+            # One that could not start cannot be started again.
+            server = self.library.get_rpc_server(self.transport, target, [endpoint], access_policy=policy)
+            self.served[topic] = server
+            try:
+                return server.start(override_pool_size=threads)
+            except (self.library.MessagingException, *self.troubles) as error:
+                LOG.error('The broker does not allow to receive calls, and is asked again soon: %s', error)
+            self.closing.wait(AGAIN_SECONDS)
 
     def obstacle(self, seconds: float) -> str | None:
         """Why the broker cannot be reached; None if it can."""
@@ -216,11 +228,12 @@ class Bus:
         """Stop answering calls. Calls in progress are waited for no longer than *seconds*."""
 
         def end() -> None:
-            for server in self.served:
+            for server in list(self.served.values()):
                 server.stop()
                 server.wait()
             self.transport.cleanup()
 
+        self.closing.set()
         ending = threading.Thread(target=end, name='bus-end', daemon=True)
         ending.start()
         ending.join(seconds)

@@ -50,7 +50,8 @@ class Reporter:
     def go_unheard(self, why: str) -> None:
         if self.answered:
             LOG.warning('No worker receives the reports of this agent: %s', why)
-        self.answered = False
+        # The host may have been taken for down, and servers on it deleted or evacuated.
+        self.answered, self.arriving = False, True
 
     def made(self) -> Report:
         """The current report."""

@@ -21,6 +21,7 @@ from computeapi.db import audits, hypervisors
 from computeapi.db import servers as rows
 from computeapi.db.agents import Agent
 from computeapi.db.engine import Store
+from computeapi.errors import DatabaseTrouble
 from computeapi.states import VMState
 
 LOG = logging.getLogger(__name__)
@@ -59,10 +60,16 @@ class AgentHearing:
         except UNREADABLE:
             LOG.warning('A report is rejected: it is not valid')
             return EXPECTATION.write(Expectation(refused='it is not valid'))
-        refused = self._refusal(said, {'report': report, **unknown})
-        if refused:
-            LOG.warning('A report of host %s is rejected: %s', said.host.name, refused)
-            return EXPECTATION.write(Expectation(refused=refused))
+        try:
+            refused = self._refusal(said, {'report': report, **unknown})
+            if refused:
+                LOG.warning('A report of host %s is rejected: %s', said.host.name, refused)
+            return EXPECTATION.write(Expectation(refused=refused) if refused else self._record(said))
+        except DatabaseTrouble as trouble:
+            # The store has already logged it.
+            return EXPECTATION.write(Expectation(refused=str(trouble)))
+
+    def _record(self, said: Report) -> Expectation:
         now = self._store.clock()
         agent = Agent(
             host=said.host.name,
@@ -78,14 +85,14 @@ class AgentHearing:
         )
         self._registry.heard(said.host, agent)
         if not said.arriving:
-            return EXPECTATION.write(Expectation())
+            return Expectation()
         LOG.info('The agent of host %s has connected: %s, process %d', agent.host, agent.release, agent.pid)
         with self._lock:
             if agent.host not in self._returning:
                 self._returning.add(agent.host)
                 name, arguments = f'return-{agent.host}', [agent.host, said.machines]
                 threading.Thread(target=self._return, args=arguments, name=name, daemon=True).start()
-        return EXPECTATION.write(self._expected(said))
+        return self._expected(said)
 
     def _refusal(self, said: Report, message: Mapping[str, Any]) -> str | None:
         """Why the report is rejected, if it is."""
@@ -99,6 +106,9 @@ class AgentHearing:
     def _return(self, host: str, machines: Collection[str]) -> None:
         try:
             self._returned(host, machines)
+        except DatabaseTrouble:
+            # The agent reports what is there until nothing is left to remove.
+            pass
         finally:
             with self._lock:
                 self._returning.remove(host)

@@ -4,6 +4,7 @@ import threading
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 
@@ -40,7 +41,7 @@ from computeapi.bus import Unanswered
 from computeapi.compute.hearing import AgentHearing, networks_of
 from computeapi.compute.hosts import HostRegistry
 from computeapi.db import cells
-from computeapi.errors import NotSupported
+from computeapi.errors import DatabaseTrouble, NotSupported
 
 HOSTS, PATIENCE = ('alpha', 'beta'), 10
 CONSOLE = codec(Console)
@@ -300,6 +301,16 @@ def test_hosts_have_addresses_in_the_networks_of_hosts(store):
     conf.set_override('allowed_networks', ['192.0.2.1/24'], 'agent')
     with pytest.raises(cfg.ConfigFileValueError, match='allowed_networks'):
         networks_of(conf)
+
+
+def test_an_agent_hears_that_the_database_is_away(hearing, store, monkeypatch):
+    @contextmanager
+    def away():
+        raise DatabaseTrouble('gone')
+        yield
+
+    monkeypatch.setattr(store, 'write', away)
+    assert hearing.report({}, report_of('alpha'))['refused'] == 'The database is currently unavailable.'
 
 
 @pytest.mark.parametrize('sizes', [[CHUNK_BYTES, 1, 1], [1, CHUNK_BYTES], [CHUNK_BYTES + 1]])

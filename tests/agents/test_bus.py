@@ -24,6 +24,7 @@ from computeapi.bus import Bus, Unanswered, Unheard
 from computeapi.observers.knowledge import Knowledge
 from tests import broker
 from tests.deployment.conftest import free_port
+from tests.patience import eventually
 from tests.proxy import Proxy
 
 
@@ -147,6 +148,18 @@ def test_a_host_cannot_read_answers_to_others(restricted, transport_url):
             readable = [queue for queue in replies if may_read(connection, queue)]
     assert len(replies) > 1 and len(readable) == 1
     assert re.fullmatch('reply_computeapi-agent-compute1_[0-9a-f]{32}', readable[0])
+
+
+def test_an_agent_begins_when_its_user_gets_his_permissions(restricted, transport_url, monkeypatch, caplog):
+    monkeypatch.setattr(bus, 'AGAIN_SECONDS', 0.2)
+    name, user = 'computeapi', urlsplit(restricted).username
+    rights = broker.control('list_user_permissions', user, '--no-table-headers').rstrip('\n').split('\t')[1:]
+    broker.control('clear_permissions', '-p', broker.VHOST, user)
+    with opened(transport_url, exchange=name) as control, opened(restricted, 'agent-compute1', exchange=name) as agent:
+        agent.serve('agent-compute1', Echo(), 4)
+        eventually(lambda: any('does not allow' in each for each in caplog.messages))
+        broker.control('set_permissions', '-p', broker.VHOST, user, *rights)
+        assert answered(control, 'agent-compute1') == 'begin'
 
 
 def may_read(connection, queue):

@@ -10,6 +10,7 @@ from computeapi.agent.process import own_store
 from computeapi.agent.reporting import Reporter
 from computeapi.backends.hypervisor.remote.calls import EXPECTATION
 from computeapi.backends.hypervisor.simulated_lone import LoneSimulatedHypervisor
+from computeapi.bus import Unanswered
 from computeapi.compute.hearing import AgentHearing
 from computeapi.compute.hosts import HostRegistry
 from computeapi.db import allocations
@@ -31,6 +32,7 @@ class Worker:
 
     def __init__(self, store):
         self.told, self.let, self.over = [], threading.Event(), threading.Semaphore(0)
+        self.away = False
         registry = HostRegistry(store, list, control=None, beat_seconds=0, clock=store.clock)
         self.hearing = AgentHearing(store, registry, self.returned)
 
@@ -40,6 +42,8 @@ class Worker:
         self.over.release()
 
     def call(self, topic, method, seconds, report):
+        if self.away:
+            raise Unanswered('the bus accepted no message')
         self.expected = EXPECTATION.read(self.hearing.report({}, report))
         return EXPECTATION.write(self.expected)
 
@@ -109,3 +113,17 @@ def test_an_agent_says_what_is_there_until_nothing_is_to_go(worker, reporter, ow
     reporter.tell()
     assert not reporter.arriving and worker.expected.leaving == []
     assert len([each for each in caplog.messages if 'is here, but not expected' in each]) == 1
+
+
+def test_an_agent_that_was_not_heard_says_again_what_is_there(worker, reporter, servers, machine):
+    """Its host may have been taken for down meanwhile, and the server deleted."""
+    worker.let.set()
+    reporter.tell()
+    assert worker.over.acquire(timeout=PATIENCE) and not reporter.arriving
+    worker.away = True
+    reporter.tell()
+    deleted = machine(servers.add(deleted_at=servers.now(), host=HOST))
+    worker.away = False
+    reporter.tell()
+    assert worker.over.acquire(timeout=PATIENCE)
+    assert worker.told == [(HOST, []), (HOST, [deleted])]
