@@ -57,15 +57,31 @@ class Unheard(Exception):
 
 @functools.cache
 def library() -> Any:
-    """oslo.messaging; cfg.ConfigFileValueError if it is not installed."""
+    """oslo.messaging; cfg.ConfigFileValueError if it is not installed.
+
+    It loads eventlet, which is not used here. This loads a second `threading`, which takes the thread for its main one:
+    Python then never learns that the thread has ended. So it is loaded in a thread that nobody joins.
+    """
+    loaded: Future[Any] = Future()
+    threading.Thread(target=_settle, args=(loaded, _load), name='bus-library', daemon=True).start()
     try:
-        # It loads eventlet, which is not used here and prints a warning about itself whatever the warning filters are.
-        with warnings.catch_warnings(record=True):
-            warnings.simplefilter('ignore')
-            import oslo_messaging
+        return loaded.result()
     except ImportError as error:
         raise cfg.ConfigFileValueError(f'transport_url: {error}: the extra `agent` is not installed') from None
-    return oslo_messaging
+
+
+def _load() -> Any:
+    # eventlet prints a warning about itself whatever the warning filters are.
+    with warnings.catch_warnings(record=True):
+        warnings.simplefilter('ignore')
+        return importlib.import_module('oslo_messaging')
+
+
+def _settle(answer: Future[Any], ask: Callable[[], Any]) -> None:
+    try:
+        answer.set_result(ask())
+    except BaseException as error:
+        answer.set_exception(error)
 
 
 def options() -> dict[str, list[cfg.Opt]]:
@@ -171,7 +187,7 @@ class Bus:
         if not self.calls.acquire(blocking=False):
             raise Unanswered(f'{MOST_CALLS} calls are already waiting for the bus')
         answer: Future[Any] = Future()
-        threading.Thread(target=self._settle, args=(answer, ask), name='bus-call', daemon=True).start()
+        threading.Thread(target=self._release_after, args=(answer, ask), name='bus-call', daemon=True).start()
         try:
             return answer.result(seconds)
         except TimeoutError as error:
@@ -184,11 +200,9 @@ class Bus:
             # An exception class that Python can import is raised as it is, with a traceback of the remote side.
             raise Unheard(next(iter(str(error).splitlines()), type(error).__name__)) from None
 
-    def _settle(self, answer: Future[Any], ask: Callable[[], Any]) -> None:
+    def _release_after(self, answer: Future[Any], ask: Callable[[], Any]) -> None:
         try:
-            answer.set_result(ask())
-        except BaseException as error:
-            answer.set_exception(error)
+            _settle(answer, ask)
         finally:
             self.calls.release()
 
@@ -210,7 +224,8 @@ class Bus:
             server = self.library.get_rpc_server(self.transport, target, [endpoint], access_policy=policy)
             self.served[topic] = server
             try:
-                return server.start(override_pool_size=threads)
+                server.start(override_pool_size=threads)
+                return
             except (self.library.MessagingException, *self.troubles) as error:
                 LOG.error('The broker does not allow to receive calls, and is asked again soon: %s', error)
             self.closing.wait(AGAIN_SECONDS)

@@ -92,6 +92,14 @@ def test_it_answers_and_stops(uwsgi_behind, tmp_path):
     assert process.stop() == 0
 
 
+def test_it_stops_where_hosts_have_agents(uwsgi_of):
+    """The library for the broker is loaded in a thread that is waited for at the end."""
+    url = f'rabbit://guest:guest@127.0.0.1:{free_port()}/'
+    process, _ = uwsgi_of(OS_HYPERVISOR__BACKEND='remote', OS_DEFAULT__TRANSPORT_URL=url)
+    assert process.stop() == 0, process.log.read_text()
+    assert 'Segmentation Fault' not in process.log.read_text()
+
+
 def test_other_users_reach_no_more_than_the_router(uwsgi):
     """In its own protocol, uwsgi lets anybody who can connect to a process name a file for it to execute."""
     process, url = uwsgi
