@@ -8,7 +8,7 @@ from oslo_config import cfg
 
 from computeapi.compute.cells import Cells
 from computeapi.compute.scheduler.hosts import is_up
-from computeapi.db import aggregates, services
+from computeapi.db import aggregates, candidates, services
 from computeapi.db.engine import Store
 from computeapi.db.services import COMPUTE
 from computeapi.errors import Invalid
@@ -49,13 +49,6 @@ class Zones:
         """The zone of a compute host; the default one for an unknown host."""
         return self.store.ask(aggregates.zones, [host]).get(host, self.default)
 
-    def hosts_of(self, zone: str) -> list[str]:
-        """The compute hosts in a zone."""
-        with self.store.read() as connection:
-            zones = aggregates.zones(connection)
-            hosts = sorted(service.host for service in services.select(connection, binary=COMPUTE))
-        return [host for host in hosts if zones.get(host, self.default) == zone]
-
     def list(self) -> list[Zone]:
         """Every zone that has a service, by name; services whose cell is down do not count."""
         with self.store.read() as connection:
@@ -71,5 +64,6 @@ class Zones:
 
     def check(self, name: str) -> None:
         """Invalid for a zone in which no server can be created."""
-        if not any(zone.available and zone.name == name != INTERNAL for zone in self.list()):
+        lost, unzoned = self.cells.out_of_reach(), name == self.default
+        if name == INTERNAL or not self.store.ask(candidates.are_in_zone, name, lost, unzoned=unzoned):
             raise Invalid('The requested availability zone is not available')

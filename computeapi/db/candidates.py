@@ -1,14 +1,14 @@
 """The hosts that a new claim can go to, as far as the database can tell, those with the most room first."""
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from computeapi.db.aggregates import ZONE
 from computeapi.db.hypervisors import SELECT, record
-from computeapi.db.services import up
+from computeapi.db.services import RUNS_SERVERS, up
 from computeapi.db.tables.compute import ComputeNode, aggregate_hosts, aggregates, allocations, hypervisors, services
 
 VCPUS, MEMORY, DISK = 'vcpus', 'memory_mb', 'local_gb'
@@ -67,7 +67,7 @@ def _asked(choice: Choice) -> list[sa.ColumnElement[bool]]:
     if choice.up:
         asked += [services.c.disabled.is_(False), up(sa.bindparam('since'))]
     if choice.zone:
-        asked.append(_in_zone(choice.unzoned))
+        asked.append(_in_zone(hypervisors.c.host, choice.unzoned))
     for wanted, column in ((choice.host, 'host'), (choice.node, 'hypervisor_hostname'), (choice.cell, 'cell')):
         if wanted:
             asked.append(hypervisors.c[column] == sa.bindparam(f'its_{column}'))
@@ -76,19 +76,32 @@ def _asked(choice: Choice) -> list[sa.ColumnElement[bool]]:
     return asked
 
 
-def _in_zone(unzoned: bool) -> sa.ColumnElement[bool]:
+def _in_zone(host: sa.Column[Any], unzoned: bool) -> sa.ColumnElement[bool]:
     """The oldest of a host's aggregates with a zone counts."""
-    mine = aggregate_hosts.c.host == hypervisors.c.host
+    mine = aggregate_hosts.c.host == host
     zoned = mine & aggregate_hosts.c.aggregate_id.in_(sa.bindparam('zones', expanding=True))
     oldest = sa.select(sa.func.min(aggregate_hosts.c.aggregate_id)).where(zoned).scalar_subquery()
     within = oldest.in_(sa.bindparam('zone', expanding=True))
     return within | ~sa.exists().where(zoned) if unzoned else within
 
 
-def zones(connection: sa.Connection) -> dict[int, str]:
-    """The zone of each aggregate that has one, by aggregate ID."""
+def zone_facts(connection: sa.Connection, zone: str) -> dict[str, list[int]]:
+    """The parameters `zone` and `zones` of a choice of hosts in that zone."""
     known = connection.execute(sa.select(aggregates.c.id, aggregates.c.metadata))
-    return {number: metadata[ZONE] for number, metadata in known if metadata.get(ZONE)}
+    zones = {number: metadata[ZONE] for number, metadata in known if metadata.get(ZONE)}
+    return {'zones': list(zones), 'zone': [number for number, name in zones.items() if name == zone]}
+
+
+def are_in_zone(connection: sa.Connection, zone: str, ignored: Collection[str], *, unzoned: bool) -> bool:
+    """Whether the zone has an enabled host besides those ignored; `unzoned`: hosts without a zone count, too."""
+    facts = {**zone_facts(connection, zone), 'ignored': list(ignored)}
+    return connection.execute(_enabled(unzoned), facts).first() is not None
+
+
+@functools.cache
+def _enabled(unzoned: bool) -> sa.Select[Any]:
+    counted = services.c.disabled.is_(False) & services.c.host.not_in(sa.bindparam('ignored', expanding=True))
+    return sa.select(services.c.id).where(RUNS_SERVERS, counted, _in_zone(services.c.host, unzoned)).limit(1)
 
 
 def cell_of(connection: sa.Connection, host: str) -> str | None:

@@ -52,8 +52,6 @@ def zones(store, conf, hosts):
 
 def test_the_zone_of_a_host(zones):
     assert [zones.of_host(host) for host in 'abcdx'] == ['nova', 'east', 'east', 'west', 'nova']
-    assert zones.hosts_of('east') == ['b', 'c']
-    assert zones.hosts_of('nova') == ['a']
 
 
 def test_members_are_up_when_they_were_heard_of(zones):
@@ -69,9 +67,17 @@ def test_members_are_up_when_they_were_heard_of(zones):
 
 @pytest.mark.parametrize('name', ['west', 'internal', 'nowhere', ''])
 def test_a_zone_for_a_server_has_an_enabled_host(zones, name):
-    zones.check('east')
+    for usable in ('east', 'nova'):
+        zones.check(usable)
     with pytest.raises(Invalid, match='^The requested availability zone is not available$'):
         zones.check(name)
+
+
+def test_hosts_that_cannot_be_reached_make_no_zone_available(zones, monkeypatch):
+    monkeypatch.setattr(zones.cells, 'out_of_reach', lambda: {'b': 'cell2'})
+    zones.check('nova')
+    with pytest.raises(Invalid):
+        zones.check('east')
 
 
 def test_list(api, hosts, sample, shape):

@@ -49,13 +49,11 @@ class HostChoice:
         """The query for hosts, with its values."""
         needed = {f'needed_{name}': need for name, need in zip(SIZES, spec.needs, strict=True)}
         facts: dict[str, Any] = {**self.given, **needed, 'server': spec.server_id}
-        zoned = self.zone and spec.availability_zone is not None
+        zone = spec.availability_zone if self.zone else None
         if self.up:
             facts['since'] = now - timedelta(seconds=self.conf.service_down_time)
-        if zoned:
-            zones = candidates.zones(connection)
-            facts['zones'] = list(zones)
-            facts['zone'] = [number for number, zone in zones.items() if zone == spec.availability_zone]
+        if zone is not None:
+            facts |= candidates.zone_facts(connection, zone)
         cell = candidates.cell_of(connection, spec.current_host) if spec.current_host else None
         named = {'host': spec.host, 'hypervisor_hostname': spec.node, 'cell': cell}
         facts |= {f'its_{column}': value for column, value in named.items() if value is not None}
@@ -63,8 +61,8 @@ class HostChoice:
             facts['ignored'] = list(spec.ignored_hosts)
         choice = Choice(
             up=self.up,
-            zone=zoned,
-            unzoned=spec.availability_zone == self.conf.default_availability_zone,
+            zone=zone is not None,
+            unzoned=zone == self.conf.default_availability_zone,
             host=spec.host is not None,
             node=spec.node is not None,
             cell=cell is not None,

@@ -133,7 +133,7 @@ class Shelves:
                 f'"{server.vm_state}" is not supported. The server status must be SHELVED_OFFLOADED.'
             )
         asked = zone or (None if unpin else server.pinned_availability_zone)
-        if host is not None and asked is not None and host not in self.zones.hosts_of(asked):
+        if host is not None and asked is not None and self.zones.of_host(host) != asked:
             raise Conflict(f'Host "{host}" is not in the availability zone "{asked}".')
         pinned = {'pinned_availability_zone': zone} if zone or unpin else {}
         self.changes.begin(context, server, UNSHELVE, {'host': host}, **pinned)
