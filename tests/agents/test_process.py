@@ -23,3 +23,12 @@ def test_a_configuration_that_is_none_for_an_agent_is_an_error_at_the_start(tmp_
     conf.set_override(name, value, group)
     with pytest.raises(cfg.ConfigFileValueError, match=problem):
         AgentProcess(conf)
+
+
+def test_agents_do_not_share_their_state(tmp_path):
+    conf = agent_conf(tmp_path / 'agent', 'alpha')
+    first = AgentProcess(conf)
+    with pytest.raises(BlockingIOError, match='in use by another agent'):
+        AgentProcess(conf)
+    first.stop()
+    AgentProcess(conf).stop()
