@@ -1,11 +1,8 @@
 """`computeapi agent`: a process that drives the hypervisor of one machine, as workers request over the bus."""
 
-import fcntl
 import logging
 import re
 import socket
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from oslo_config import cfg
@@ -24,6 +21,7 @@ from computeapi.config import neighbours
 from computeapi.db import schema
 from computeapi.db.engine import Store
 from computeapi.ending import Ending
+from computeapi.lock_files import hold
 from computeapi.main import Service
 
 LOG = logging.getLogger(__name__)
@@ -47,8 +45,7 @@ class AgentProcess:
             conf.set_override(name, value, 'qemu')
         state = Path(options.state_path)
         state.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.held = ExitStack()
-        self.held.enter_context(locked(state))
+        self.lock = hold(state / 'agent.lock', f'{state} is in use by another agent')
         self.store = own_store(state)
         self.driver = Service(conf, self.store, binary='computeapi-agent').hypervisor
         self.bus = Bus(conf, topic_of(self.host))
@@ -81,7 +78,7 @@ class AgentProcess:
         self.lanes.close()
         self.gate.close()
         self.store.close()
-        self.held.close()
+        self.lock.close()
 
 
 def check(conf: cfg.ConfigOpts, host: str) -> None:
@@ -99,17 +96,6 @@ def check(conf: cfg.ConfigOpts, host: str) -> None:
 
         # There are no callers here: all requests to other services are sent as this user.
         own_auth(conf, SERVICE_USER)
-
-
-@contextmanager
-def locked(state: Path) -> Iterator[None]:
-    """Only one agent may use the directory; BlockingIOError for another one."""
-    with open(state / 'agent.lock', 'a') as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise BlockingIOError(f'{state} is in use by another agent') from None
-        yield
 
 
 def own_store(state: Path) -> Store:

@@ -12,9 +12,10 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 from oslo_config import cfg
+
+from computeapi.lock_files import hold
 
 
 class Slot:
@@ -32,7 +33,7 @@ class Slot:
                 _remove(directory.glob('*.db'))
             self.number = next(number for number in itertools.count() if number not in living)
             self._forget_the_dead({*living})
-            self.held = _hold(_lock_of(directory, self.number))
+            self.held = hold(_lock_of(directory, self.number))
 
     def leave(self) -> None:
         """Release the slot for another process."""
@@ -70,21 +71,10 @@ def _lock_of(directory: Path, number: int) -> Path:
 
 def _is_free(path: Path) -> bool:
     try:
-        _hold(path).close()
+        hold(path).close()
     except BlockingIOError:
         return False
     return True
-
-
-def _hold(path: Path) -> IO[str]:
-    """The file, locked for as long as it is open. Raises BlockingIOError if another process has it."""
-    file = path.open('a')
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.close()
-        raise
-    return file
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """The directory in which a standalone service keeps everything: database, images, passwords."""
 
 import base64
-import fcntl
 import os
 import secrets
 import shutil
@@ -10,6 +9,8 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from computeapi.lock_files import hold
 
 MEMORY = Path('/dev/shm')
 DATABASE_FILES = {'.db', '.db-wal', '.db-shm'}
@@ -71,11 +72,7 @@ def opened(path: str | None) -> Iterator[Directory]:
         return
     folder = Path(path).resolve()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with open(folder / 'lock', 'w') as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise BlockingIOError(f'{folder} is in use by another process') from None
+    with hold(folder / 'lock', f'{folder} is in use by another process'):
         yield Directory(folder)
 
 

@@ -8,7 +8,7 @@ import pytest
 import computeapi
 
 ROOT = Path(computeapi.__file__).parent
-BASE = {'versions', 'errors', 'context', 'clock', 'states', 'booleans', 'gate', 'chance'}
+BASE = {'versions', 'errors', 'context', 'clock', 'states', 'booleans', 'gate', 'chance', 'lock_files'}
 LAYERS = {
     'versions': set(),
     'errors': set(),
@@ -18,6 +18,7 @@ LAYERS = {
     'booleans': set(),
     'gate': set(),
     'chance': set(),
+    'lock_files': set(),
     'defaults': set(),
     'garbage': set(),
     'arenas': set(),

@@ -1,6 +1,5 @@
 """Images as files on a host: fetched once, verified, never modified. The disks of guests are laid over them."""
 
-import fcntl
 import io
 import logging
 import os
@@ -19,6 +18,7 @@ from computeapi.backends.image import Image, Images
 from computeapi.backends.whole_files import write
 from computeapi.context import Context
 from computeapi.errors import Error
+from computeapi.lock_files import hold
 
 LOG = logging.getLogger(__name__)
 FORMATS = {'raw': 'raw', 'qcow2': 'qcow2', 'iso': 'raw', 'aki': 'raw', 'ari': 'raw', 'ami': 'raw'}
@@ -47,7 +47,7 @@ class BaseImage:
 class Fetching(threading.Thread):
     """A download into a file. lock: an open file, held until the download has ended.  error: why it failed."""
 
-    def __init__(self, target: Path, image: Image, data: Iterable[bytes], most: int, lock: IO[bytes]):
+    def __init__(self, target: Path, image: Image, data: Iterable[bytes], most: int, lock: IO[str]):
         super().__init__(name=f'fetch {image.id}', daemon=True)
         self.target, self.image, self.data, self.most, self.lock = target, image, data, most, lock
         self.error: Error | None = None
@@ -146,11 +146,9 @@ class BaseImages:
     def begin(self, context: Context, image: Image, target: Path) -> Fetching | None:
         """None: another process is fetching it."""
         self.folder.mkdir(mode=0o711, parents=True, exist_ok=True)
-        lock = target.with_suffix('.lock').open('wb')
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock = hold(target.with_suffix('.lock'))
         except BlockingIOError:
-            lock.close()
             return None
         try:
             data = self.images.download(context, image.id)
