@@ -19,7 +19,7 @@ LOG = logging.getLogger(__name__)
 
 def report(job: Job, status: str) -> None:
     """Tell the volume service, which may have given up or deleted the snapshot meanwhile."""
-    snapshot_id = job.arguments['snapshot_id']
+    snapshot_id = job.arguments.get('snapshot_id') or job.arguments['facts']['snapshot_id']
     try:
         job.platform.volumes.report_snapshot(job.elevated, snapshot_id, status)
     except (Conflict, Forbidden, Invalid, NotFound) as error:
@@ -46,7 +46,7 @@ class AssistedSnapshots:
 
     def create(self, context: Context, volume_id: str, facts: Mapping[str, Any]) -> None:
         """Let the server with the volume write to a new file from now on; *facts* describe it."""
-        self._queue(context, CREATE, volume_id, {'snapshot_id': facts['snapshot_id'], 'facts': dict(facts)})
+        self._queue(context, CREATE, volume_id, {'facts': dict(facts)})
 
     def delete(self, context: Context, volume_id: str, snapshot_id: str, facts: Mapping[str, Any]) -> None:
         """Let the server with the volume merge the files that *facts* describe."""
