@@ -65,5 +65,5 @@ class Zones:
     def check(self, name: str) -> None:
         """Invalid for a zone in which no server can be created."""
         lost, unzoned = self.cells.out_of_reach(), name == self.default
-        if name == INTERNAL or not self.store.ask(candidates.are_in_zone, name, lost, unzoned=unzoned):
+        if name == INTERNAL or not self.store.ask(candidates.has_enabled_host, name, lost, unzoned=unzoned):
             raise Invalid('The requested availability zone is not available')

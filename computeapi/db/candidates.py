@@ -92,7 +92,7 @@ def zone_facts(connection: sa.Connection, zone: str) -> dict[str, list[int]]:
     return {'zones': list(zones), 'zone': [number for number, name in zones.items() if name == zone]}
 
 
-def are_in_zone(connection: sa.Connection, zone: str, ignored: Collection[str], *, unzoned: bool) -> bool:
+def has_enabled_host(connection: sa.Connection, zone: str, ignored: Collection[str], *, unzoned: bool) -> bool:
     """Whether the zone has an enabled host besides those ignored; `unzoned`: hosts without a zone count, too."""
     facts = {**zone_facts(connection, zone), 'ignored': list(ignored)}
     return connection.execute(_enabled(unzoned), facts).first() is not None

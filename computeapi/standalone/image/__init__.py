@@ -12,7 +12,7 @@ CONTROLLERS = (GlanceImageResources, GlanceMembers, GlanceInformation)
 
 def glance(images: LocalImages, authenticate: Authenticate, claims: Claims = None) -> WSGIApp:
     """Glance v2 as a WSGI app."""
-    app = GlanceApp([kind(images) for kind in CONTROLLERS], authenticate)
+    app = GlanceApp(images, [kind(images) for kind in CONTROLLERS], authenticate)
     # Clients whose endpoint includes the version ask for the versions there.
     pages = [VersionPage(app, versions, path) for path in ('/versions', '/v2')]
     return mounted(app.minding(claims), '/v2', VersionPage(app, versions, status=300), *pages)

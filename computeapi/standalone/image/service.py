@@ -1,6 +1,7 @@
 """Common parts of the image resources: versions, schemas and errors."""
 
-from typing import Any, cast
+from collections.abc import Iterable
+from typing import Any
 
 import webob
 import webob.exc
@@ -9,7 +10,7 @@ from computeapi import errors
 from computeapi.backends.image.local import LocalImages
 from computeapi.standalone.access import CALLER
 from computeapi.standalone.image.documents import DESCRIPTIONS
-from computeapi.standalone.service import ServiceApp, ServiceController
+from computeapi.standalone.service import Authenticate, ServiceApp, ServiceController
 from computeapi.versions import History
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
@@ -35,6 +36,10 @@ class GlanceApp(ServiceApp):
     on_system = False
     statuses = ((errors.RangeNotSatisfiable, 416), *ServiceApp.statuses)
 
+    def __init__(self, images: LocalImages, controllers: Iterable[GlanceController], authenticate: Authenticate):
+        super().__init__(controllers, authenticate)
+        self.images = images
+
     def answer(self, req: Request, endpoint: Endpoint, parameters: dict[str, Any]) -> webob.Response:
         """Like Glance, answer 404 for an image that the caller cannot see, whatever the caller may do."""
         image_id = parameters.get('image_id')
@@ -42,8 +47,7 @@ class GlanceApp(ServiceApp):
             return super().answer(req, endpoint, parameters)
         except errors.Forbidden:
             if image_id is not None:
-                bound = self.choose(req, endpoint, None)
-                cast(GlanceController, self.controllers[bound.kind]).images.get(req.context, image_id)
+                self.images.get(req.context, image_id)
             raise
 
     @classmethod

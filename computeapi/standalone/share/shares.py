@@ -1,5 +1,6 @@
 """Shares, their export locations, and the share type."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from computeapi import errors
@@ -117,7 +118,7 @@ class ManilaShares(ManilaController):
             name=asked.get('name'),
             description=asked.get('description'),
             metadata=asked.get('metadata') or {},
-            is_public=truth('is_public', str(asked.get('is_public') or False)),
+            is_public=is_public(asked),
         )
         return {'share': SHARE.render(req, share)}
 
@@ -129,7 +130,7 @@ class ManilaShares(ManilaController):
     def update(self, req: Request, share_id: str, body: dict[str, Any]) -> dict[str, Any]:
         facts = {COLUMNS.get(name, name): value for name, value in body['share'].items() if name in UPDATABLE}
         if 'is_public' in facts:
-            facts['is_public'] = truth('is_public', str(facts['is_public'] or False))
+            facts['is_public'] = is_public(facts)
         return {'share': SHARE.render(req, self.shares.update(req.context, share_id, **facts))}
 
     @operation('DELETE', '/{share_id}', policy=WRITER, status=202)
@@ -168,6 +169,10 @@ class ManilaTypes(ManilaController):
             raise errors.NotFound(f'Share type {type_id} could not be found.')
         only = TYPE.render(req, None)
         return {'share_type': only, 'volume_type': only}
+
+
+def is_public(asked: Mapping[str, Any]) -> bool:
+    return truth('is_public', str(asked.get('is_public') or False))
 
 
 def filters_of(req: Request) -> dict[str, Any]:
