@@ -9,7 +9,7 @@ import copy
 import functools
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, Concatenate, NamedTuple, ParamSpec, Self, TypeVar, cast
 
@@ -19,7 +19,7 @@ from oslo_config import cfg
 from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 
 from computeapi import errors
-from computeapi.db import patience, patterns, quota_usages
+from computeapi.db import drivers, patience, patterns, quota_usages
 from computeapi.db.clock import clock_of
 from computeapi.db.patience import ENDLESS, USUAL, Patience
 from computeapi.db.trouble import Watch, unfit
@@ -222,41 +222,6 @@ def store_of(conf: cfg.ConfigOpts, **more: Any) -> Store:
         raise cfg.ConfigFileValueError(f'[database]connection: {error}') from None
 
 
-def _read_quickly_from_postgresql(engine: sa.Engine) -> None:
-    """Minimizes the driver's work in Python: JSON is decoded elsewhere, and most column descriptions are never used."""
-    import psycopg
-    from psycopg.types.string import TextLoader
-
-    class Cursor(psycopg.Cursor[Any]):
-        @property
-        def description(self) -> Any:
-            if self.pgresult is None or not self.pgresult.nfields:
-                return super().description
-            return Description(lambda: super(Cursor, self).description or ())
-
-    @sa.event.listens_for(engine, 'connect')
-    def configure(connection: Any, record: Any) -> None:
-        connection.cursor_factory = Cursor
-        connection.adapters.register_loader('json', TextLoader)
-
-
-class Description(Sequence[Any]):
-    """The columns of a result, computed on demand: for a cached statement, SQLAlchemy only checks for any."""
-
-    def __init__(self, describe: Callable[[], Sequence[Any]]):
-        self.describe = describe
-
-    @functools.cached_property
-    def columns(self) -> Sequence[Any]:
-        return self.describe()
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.columns[index]
-
-    def __len__(self) -> int:
-        return len(self.columns)
-
-
 def _server_engine(url: sa.URL, pool_size: int, limits: Patience) -> sa.Engine:
     engine = sa.create_engine(
         url,
@@ -274,8 +239,7 @@ def _server_engine(url: sa.URL, pool_size: int, limits: Patience) -> sa.Engine:
     limit = patience.limit_postgresql if url.get_backend_name() == 'postgresql' else patience.limit_mariadb
     limit(engine, limits)
     _read_json_quickly(engine)
-    if engine.dialect.name == 'postgresql':
-        _read_quickly_from_postgresql(engine)
+    drivers.spare_parsing(engine)
     patience.look_at_checkout(engine)
     return engine
 

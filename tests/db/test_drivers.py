@@ -1,0 +1,70 @@
+"""Results of database servers: the columns of a repeated statement are parsed once, and read as what they are."""
+
+from contextlib import closing
+
+import pytest
+import sqlalchemy as sa
+
+from computeapi.db.engine import Store
+
+pytestmark = pytest.mark.several_writers
+NUMBERS = sa.select(*(sa.literal(number).label(f'column_{number}') for number in range(20)))
+
+
+@pytest.fixture
+def fresh(store):
+    """The same database, of which this process has no results yet."""
+    with closing(Store(store.url.render_as_string(hide_password=False))) as fresh:
+        yield fresh
+
+
+@pytest.fixture
+def parsed(database, monkeypatch):
+    """Grows whenever a driver parses descriptions of columns: of one on MariaDB, of all of a result on PostgreSQL."""
+    parsed = []
+    if database == 'mariadb':
+        from pymysql.protocol import FieldDescriptorPacket as Column
+
+        parse = Column._parse_field_descriptor
+        monkeypatch.setattr(Column, '_parse_field_descriptor', lambda *of: parsed.append(of) or parse(*of))
+    else:
+        from psycopg import Cursor
+
+        describe = Cursor.description.fget
+        monkeypatch.setattr(Cursor, 'description', property(lambda of: parsed.append(of) or describe(of)))
+    return parsed
+
+
+def test_columns_of_a_repeated_statement_are_parsed_once(fresh, parsed):
+    def ask(connection):
+        return tuple(connection.execute(NUMBERS).one())
+
+    assert fresh.ask(ask) == tuple(range(20))
+    assert parsed
+    parsed.clear()
+    assert fresh.ask(ask) == tuple(range(20))
+    assert parsed == []
+
+
+def test_columns_of_one_name_are_read_by_their_own_types(fresh):
+    for value in (1, 'é' * 300, 'x', b'\xff\x00', 2.5, None, 1):
+        statement = sa.select(sa.literal(value).label('value'))
+        assert fresh.ask(lambda connection, asked=statement: connection.scalar(asked)) == value
+
+
+def test_a_column_that_changes_its_type(fresh):
+    def ask(connection):
+        return connection.exec_driver_sql('SELECT value FROM changing').scalar()
+
+    with fresh.write() as connection:
+        connection.exec_driver_sql('CREATE TABLE changing (value INTEGER)')
+        connection.exec_driver_sql('INSERT INTO changing VALUES (7)')
+    try:
+        assert fresh.ask(ask) == 7
+        with fresh.write() as connection:
+            kind = 'MODIFY value VARCHAR(9)' if fresh.dialect == 'mysql' else 'ALTER value TYPE VARCHAR(9)'
+            connection.exec_driver_sql(f'ALTER TABLE changing {kind}')
+        assert fresh.ask(ask) == '7'
+    finally:
+        with fresh.write() as connection:
+            connection.exec_driver_sql('DROP TABLE changing')
