@@ -1,12 +1,14 @@
-"""Calls Neutron, and translates its errors."""
+"""Calls Neutron, and translates its errors.
 
-from collections.abc import Callable, Iterable, Iterator, Set
-from contextlib import contextmanager
+Its documents are used as they are: openstacksdk's classes for them take as long as the request itself.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
 
-from openstack.network.v2._proxy import Proxy
-from openstack.resource import Resource
+from openstack.proxy import Proxy
 from oslo_config import cfg
 
 from computeapi import errors
@@ -52,37 +54,55 @@ class NeutronClient:
         self.service = NeighbourService(conf, 'Neutron', 'neutron', 'network', 2)
         self.extensions = NeutronExtensions(self._aliases, conf.neutron.extension_sync_interval)
 
-    @contextmanager
-    def asked(self, context: Context) -> Iterator[Proxy]:
-        with self.service.asked(context, REFUSALS):
-            yield self.service.proxy(context, Proxy)
-
-    def found(self, context: Context, listing: Callable[..., Iterable[Resource]], **filters: Any) -> list[Document]:
-        """The resources from one of Proxy's list methods with these filters, oldest first."""
-        with self.asked(context) as neutron:
-            found = [document(each) for each in listing(neutron, **filters)]
-        return sorted(found, key=lambda each: (each.get('created_at') or '', each['id']))
-
-    def found_by(
+    def ask(
         self,
         context: Context,
-        listing: Callable[..., Iterable[Resource]],
-        name: str,
-        values: Iterable[str],
-        **filters: Any,
+        method: str,
+        path: str,
+        body: Document | None = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """The answer as JSON; None if it is empty."""
+        with self.service.asked(context, REFUSALS):
+            neutron = self.service.proxy(context, Proxy)
+            answer = neutron.request(path, method, json=body, headers=headers, params=params, raise_exc=True)
+            return answer.json() if answer.content else None
+
+    def one(self, context: Context, kind: str, method: str, path: str, **facts: Any) -> Document:
+        """The answer's only member, *kind*. facts: of the new or changed resource."""
+        answer = self.ask(context, method, path, {kind: facts} if facts else None)
+        return shown(answer[kind])
+
+    def found(self, context: Context, collection: str, **filters: Any) -> list[Document]:
+        """The resources of a collection with these values, oldest first."""
+        found = list(self._pages(context, collection, filters))
+        return sorted(found, key=lambda each: (each.get('created_at') or '', each['id']))
+
+    def _pages(self, context: Context, collection: str, filters: Mapping[str, Any]) -> Iterator[Document]:
+        params: Mapping[str, Any] | None = filters
+        while params is not None:
+            page = self.ask(context, 'GET', f'/{collection.replace("_", "-")}', params=params)
+            yield from map(shown, page[collection])
+            # Only the query is used: the address may be one for clients.
+            links = {link['rel']: link['href'] for link in page.get(f'{collection}_links', ())}
+            params = parse_qs(urlsplit(links['next']).query) if 'next' in links else None
+
+    def found_by(
+        self, context: Context, collection: str, name: str, values: Iterable[str], **filters: Any
     ) -> list[Document]:
         """The same for several values of one filter, in as few requests as possible."""
-        return [each for piece in pieces(values) for each in self.found(context, listing, **{name: piece}, **filters)]
+        return [
+            each for piece in pieces(values) for each in self.found(context, collection, **{name: piece}, **filters)
+        ]
 
-    def by_id(
-        self, context: Context, listing: Callable[..., Iterable[Resource]], ids: Iterable[str]
-    ) -> dict[str, Document]:
+    def by_id(self, context: Context, collection: str, ids: Iterable[str]) -> dict[str, Document]:
         wanted = [each for each in ids if is_id(each)]
-        return {each['id']: each for each in self.found_by(context, listing, 'id', wanted)}
+        return {each['id']: each for each in self.found_by(context, collection, 'id', wanted)}
 
     def _aliases(self) -> frozenset[str]:
-        with self.asked(Context().elevated()) as neutron:
-            return frozenset(each.alias for each in neutron.extensions())
+        return frozenset(each['alias'] for each in self._pages(Context().elevated(), 'extensions', {}))
 
 
 class Remembered:
@@ -103,10 +123,9 @@ class Remembered:
         return found
 
 
-def document(resource: Resource) -> Document:
-    """A resource in Neutron's format, without attributes that this caller is not shown."""
-    body = resource.to_dict(computed=False, original_names=True)
-    return {name: value for name, value in body.items() if value is not None}
+def shown(resource: Document) -> Document:
+    """Without the attributes that this caller is not shown."""
+    return {name: value for name, value in resource.items() if value is not None}
 
 
 def is_id(text: str) -> bool:

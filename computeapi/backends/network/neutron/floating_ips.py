@@ -3,13 +3,14 @@
 from collections.abc import Iterable
 from typing import Any
 
-from openstack.network.v2._proxy import Proxy
-
 from computeapi import errors
 from computeapi.backends.network import FloatingIP
-from computeapi.backends.network.neutron.client import Document, NeutronClient, document, is_id
+from computeapi.backends.network.neutron.client import Document, NeutronClient, is_id
 from computeapi.backends.network.neutron.extensions import FLOATING_IP_DETAILS
+from computeapi.backends.network.neutron.networks import EXTERNAL
 from computeapi.context import Context
+
+KIND = 'floatingip'
 
 
 class NeutronFloatingIPs(NeutronClient):
@@ -19,17 +20,15 @@ class NeutronFloatingIPs(NeutronClient):
     def floating_ip(self, context: Context, floating_ip_id: str) -> FloatingIP:
         if not is_id(floating_ip_id):
             raise errors.FloatingIPNotFound(id=floating_ip_id)
-        with self.asked(context) as neutron:
-            found = document(neutron.get_ip(floating_ip_id))
+        found = self.one(context, KIND, 'GET', f'/floatingips/{floating_ip_id}')
         return self._floating_ips(context, [found])[0]
 
     def create_floating_ip(self, context: Context, pool: str | None = None) -> FloatingIP:
-        pools = self.found(context, Proxy.networks, is_router_external=True)
+        pools = self.found(context, 'networks', **{EXTERNAL: True})
         chosen = next((each for each in pools if pool in (None, each['id'], each['name'])), None)
         if chosen is None:
             raise errors.FloatingIPPoolNotFound()
-        with self.asked(context) as neutron:
-            made = document(neutron.create_ip(floating_network_id=chosen['id']))
+        made = self.one(context, KIND, 'POST', '/floatingips', floating_network_id=chosen['id'])
         return FloatingIP.of(made, chosen)
 
     def associate_floating_ip(
@@ -43,21 +42,19 @@ class NeutronFloatingIPs(NeutronClient):
     def delete_floating_ip(self, context: Context, floating_ip_id: str) -> None:
         if not is_id(floating_ip_id):
             raise errors.FloatingIPNotFound(id=floating_ip_id)
-        with self.asked(context) as neutron:
-            neutron.delete_ip(floating_ip_id, ignore_missing=False)
+        self.ask(context, 'DELETE', f'/floatingips/{floating_ip_id}')
 
     def _listed(self, context: Context, addresses: Iterable[str] | None) -> list[Document]:
         if addresses is None:
-            return self.found(context, Proxy.ips, project_id=context.project_id)
-        return self.found_by(context, Proxy.ips, 'floating_ip_address', addresses)
+            return self.found(context, 'floatingips', project_id=context.project_id)
+        return self.found_by(context, 'floatingips', 'floating_ip_address', addresses)
 
     def _lead(self, context: Context, address: str, **facts: Any) -> FloatingIP:
         found = self._listed(context, [address])
         if not found:
             raise errors.FloatingIPNotFound(f'Floating IP not found for address {address}.')
         wanted = {name: value for name, value in facts.items() if value is not None or name == 'port_id'}
-        with self.asked(context) as neutron:
-            changed = document(neutron.update_ip(found[0]['id'], **wanted))
+        changed = self.one(context, KIND, 'PUT', f'/floatingips/{found[0]["id"]}', **wanted)
         return self._floating_ips(context, [changed])[0]
 
     def _floating_ips(self, context: Context, found: list[Document]) -> list[FloatingIP]:
@@ -65,8 +62,8 @@ class NeutronFloatingIPs(NeutronClient):
         if not found:
             return []
         service = context.elevated()
-        networks = self.by_id(service, Proxy.networks, {each['floating_network_id'] for each in found})
+        networks = self.by_id(service, 'networks', {each['floating_network_id'] for each in found})
         if FLOATING_IP_DETAILS not in self.extensions:
-            ports = self.by_id(service, Proxy.ports, {each['port_id'] for each in found if each.get('port_id')})
+            ports = self.by_id(service, 'ports', {each['port_id'] for each in found if each.get('port_id')})
             found = [each | {'port_details': ports.get(each.get('port_id', ''))} for each in found]
         return [FloatingIP.of(each, networks[each['floating_network_id']]) for each in found]

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 from typing import Any
-
-from openstack.network.v2._proxy import Proxy
+from urllib.parse import quote
 
 from computeapi import errors
 from computeapi.backends.network import Network
-from computeapi.backends.network.neutron.client import Document, NeutronClient, document
+from computeapi.backends.network.neutron.client import Document, NeutronClient
 from computeapi.context import Context
 
+EXTERNAL = 'router:external'
 # The names in compute's proxy APIs of resources that have quotas.
 QUOTA_NAMES = {
     'floatingip': 'floating_ips',
@@ -31,10 +31,10 @@ GUARANTEES = {
 class NeutronNets(NeutronClient):
     def networks(self, context: Context, ids: Iterable[str] | None = None) -> list[Network]:
         if ids is not None:
-            return self._networks(context, self.by_id(context, Proxy.networks, ids).values())
-        usable = {'is_admin_state_up': True, 'is_router_external': False}
-        own = self.found(context, Proxy.networks, project_id=context.project_id, is_shared=False, **usable)
-        return self._networks(context, [*own, *self.found(context, Proxy.networks, is_shared=True, **usable)])
+            return self._networks(context, self.by_id(context, 'networks', ids).values())
+        usable = {'admin_state_up': True, EXTERNAL: False}
+        own = self.found(context, 'networks', project_id=context.project_id, shared=False, **usable)
+        return self._networks(context, [*own, *self.found(context, 'networks', shared=True, **usable)])
 
     def network(self, context: Context, network_id: str) -> Network:
         for network in self.networks(context, [network_id]):
@@ -47,24 +47,21 @@ class NeutronNets(NeutronClient):
             raise errors.MultipleNetworks()
         if usable:
             return usable[0]
-        with self.asked(context) as neutron:
-            made = neutron.get_auto_allocated_topology(project_of(context))
-        return self.network(context, made.id)
+        made = self.one(context, 'auto_allocated_topology', 'GET', topology_of(context))
+        return self.network(context, made['id'])
 
     def check_auto_network(self, context: Context) -> None:
-        with self.asked(context) as neutron:
-            neutron.validate_auto_allocated_topology(project_of(context))
+        self.ask(context, 'GET', topology_of(context), params={'fields': 'dry-run'})
 
     def floating_ip_pools(self, context: Context) -> list[Network]:
-        return self._networks(context, self.found(context, Proxy.networks, is_router_external=True))
+        return self._networks(context, self.found(context, 'networks', **{EXTERNAL: True}))
 
     def ports_left(self, context: Context, project_id: str) -> int | None:
         quota = self.quotas(context, project_id)['ports']
         return None if quota['limit'] < 0 else max(0, quota['limit'] - quota['in_use'])
 
     def quotas(self, context: Context, project_id: str) -> Mapping[str, Mapping[str, int]]:
-        with self.asked(context) as neutron:
-            body = document(neutron.get_quota(project_id, details=True))
+        body = self.one(context, 'quota', 'GET', f'/quotas/{quote(project_id, safe="")}/details')
         return {
             ours: {'limit': body[name]['limit'], 'in_use': body[name]['used']}
             for name, ours in QUOTA_NAMES.items()
@@ -77,7 +74,7 @@ class NeutronNets(NeutronClient):
         service = context.elevated()
         ids = [network['id'] for network in networks if network.get('subnets')]
         subnets: dict[str, list[Document]] = {}
-        for subnet in self.found_by(service, Proxy.subnets, 'network_id', ids):
+        for subnet in self.found_by(service, 'subnets', 'network_id', ids):
             subnets.setdefault(subnet['network_id'], []).append(subnet)
         policies = {network['qos_policy_id'] for network in networks if network.get('qos_policy_id')}
         requests = {policy: self._request(service, policy) for policy in policies}
@@ -88,8 +85,7 @@ class NeutronNets(NeutronClient):
 
     def _request(self, service: Context, policy_id: str) -> Mapping[str, Any] | None:
         """What the ports of a network with this QoS policy request from a host."""
-        with self.asked(service) as neutron:
-            rules = document(neutron.get_qos_policy(policy_id)).get('rules', ())
+        rules = self.one(service, 'policy', 'GET', f'/qos/policies/{policy_id}').get('rules', ())
         found = {
             GUARANTEES[kind]: rule.get('min_kbps') or rule.get('min_kpps')
             for rule in rules
@@ -98,7 +94,8 @@ class NeutronNets(NeutronClient):
         return {'resources': found} if found else None
 
 
-def project_of(context: Context) -> str:
+def topology_of(context: Context) -> str:
+    """The path of the network that Neutron allocates for the project."""
     if not context.project_id:
         raise errors.Invalid('A network can be allocated for a project only.')
-    return context.project_id
+    return f'/auto-allocated-topology/{context.project_id}'

@@ -6,15 +6,14 @@ because callers must not choose the host.
 
 import functools
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
-
-from openstack.network.v2._proxy import Proxy
 
 from computeapi import errors
 from computeapi.backends.neighbour import has_token
 from computeapi.backends.network import ALLOCATION, MARK, Allocation, Port, PortBinding, owner_of, profile_of
-from computeapi.backends.network.neutron.client import Document, NeutronClient, Remembered, document, is_id
+from computeapi.backends.network.neutron.client import Document, NeutronClient, Remembered, is_id, shown
 from computeapi.backends.network.neutron.extensions import BINDINGS, DNS, ROUTERS
 from computeapi.context import Context
 
@@ -30,7 +29,7 @@ class NeutronPorts(NeutronClient):
     @functools.cached_property
     def on(self) -> Remembered:
         """The networks of ports."""
-        return Remembered(lambda context, ids: self.by_id(context, Proxy.networks, ids))
+        return Remembered(lambda context, ids: self.by_id(context, 'networks', ids))
 
     def port(self, context: Context, port_id: str) -> Port:
         return self._described(context, [self._port(context, port_id)])[0]
@@ -46,13 +45,13 @@ class NeutronPorts(NeutronClient):
         floating: bool = False,
     ) -> list[Port]:
         if ids is not None:
-            found = list(self.by_id(context, Proxy.ports, ids).values())
+            found = list(self.by_id(context, 'ports', ids).values())
         elif addresses is not None:
             holding = [f'ip_address={address}' for address in addresses]
-            found = self.found_by(context, Proxy.ports, 'fixed_ips', holding)
+            found = self.found_by(context, 'ports', 'fixed_ips', holding)
         else:
             made_for = {} if key is None else {'description': mark(key)}
-            found = self.found_by(context, Proxy.ports, 'device_id', server_ids or (), **made_for)
+            found = self.found_by(context, 'ports', 'device_id', server_ids or (), **made_for)
         found = sorted(found, key=lambda port: port.get('created_at') or '')
         return self._described(context, found, floating=floating)
 
@@ -79,7 +78,7 @@ class NeutronPorts(NeutronClient):
             project_id=project_id or context.project_id,
             name=name,
             fixed_ips=[{'ip_address': fixed_ip}] if fixed_ip else None,
-            security_group_ids=list(security_groups) or None,
+            security_groups=list(security_groups) or None,
             description=mark(key) if key else '',
         )
         bound = self._bind(context, made, server_id, host, zone, hostname)
@@ -107,26 +106,26 @@ class NeutronPorts(NeutronClient):
         raise errors.PortInUse(id=port_id)
 
     def unbind_port(self, context: Context, port_id: str) -> None:
-        facts: Document = {'device_id': '', 'device_owner': '', 'binding_host_id': None}
+        facts: Document = {'device_id': '', 'device_owner': '', HOST: None}
         if DNS in self.extensions:
             facts['dns_name'] = ''
         try:
-            facts['binding_profile'] = own_profile(self._whole(context, port_id))
-            self._update_port(context.elevated(), port_id, **facts)
+            facts[PROFILE] = own_profile(self._whole(context, port_id))
+            self._update_port(context.elevated(), port_id, facts)
         except errors.PortNotFound:
             return
 
     def delete_port(self, context: Context, port_id: str) -> None:
         if is_id(port_id):
-            with self.asked(context) as neutron:
-                neutron.delete_port(port_id)
+            with suppress(errors.PortNotFound):
+                self.ask(context, 'DELETE', f'/ports/{port_id}')
 
     def add_fixed_ip(self, context: Context, port_id: str) -> Port:
         port = self._port(context, port_id)
-        for subnet in self.found(context.elevated(), Proxy.subnets, network_id=port['network_id']):
+        for subnet in self.found(context.elevated(), 'subnets', network_id=port['network_id']):
             wanted = [*port['fixed_ips'], {'subnet_id': subnet['id']}]
             try:
-                return self._described(context, [self._update_port(context, port_id, fixed_ips=wanted)])[0]
+                return self._described(context, [self._update_port(context, port_id, {'fixed_ips': wanted})])[0]
             except errors.NoMoreAddresses:
                 continue
         raise errors.NoMoreAddresses()
@@ -135,12 +134,12 @@ class NeutronPorts(NeutronClient):
         port = self._port(context, port_id)
         left = [fixed for fixed in port['fixed_ips'] if fixed['ip_address'] != address]
         if left != port['fixed_ips']:
-            port = self._update_port(context, port_id, fixed_ips=left)
+            port = self._update_port(context, port_id, {'fixed_ips': left})
         return self._described(context, [port])[0]
 
     def set_port_security_groups(self, context: Context, port_id: str, group_ids: Sequence[str]) -> Port:
         port = self._port(context, port_id)
-        changed = self._update_port(context, port['id'], security_group_ids=list(group_ids))
+        changed = self._update_port(context, port['id'], {'security_groups': list(group_ids)})
         return self._described(context, [changed])[0]
 
     # Multiple bindings of a port
@@ -153,24 +152,21 @@ class NeutronPorts(NeutronClient):
         wanted = {'host': host, 'vnic_type': port.get('binding:vnic_type', 'normal'), 'profile': profile}
         path = f'/ports/{port_id}/bindings'
         try:
-            with self.asked(service) as neutron:
-                made = neutron.post(path, json={'binding': wanted}, raise_exc=True)
+            made = self.one(service, 'binding', 'POST', path, **wanted)
         except errors.PortBindingExists:
-            with self.asked(service) as neutron:
-                made = neutron.get(f'{path}/{quote(host, safe="")}', raise_exc=True)
+            made = self.one(service, 'binding', 'GET', f'{path}/{quote(host, safe="")}')
         going = {**staying_profile(port), MIGRATING_TO: host}
         if port.get(PROFILE) != going:
-            self._update_port(service, port_id, binding_profile=going)
-        return is_told_of(made.json()['binding'])
+            self._update_port(service, port_id, {PROFILE: going})
+        return is_told_of(made)
 
     def activate_binding(self, context: Context, port_id: str, host: str) -> None:
         if BINDINGS not in self.extensions:
-            self._update_port(context.elevated(), self._port(context, port_id)['id'], binding_host_id=host)
+            self._update_port(context.elevated(), self._port(context, port_id)['id'], {HOST: host})
             return
         self._port(context, port_id)
         try:
-            with self.asked(context.elevated()) as neutron:
-                neutron.put(f'/ports/{port_id}/bindings/{quote(host, safe="")}/activate', raise_exc=True)
+            self.ask(context.elevated(), 'PUT', f'/ports/{port_id}/bindings/{quote(host, safe="")}/activate')
         except errors.PortBindingExists:
             # It is active already.
             return
@@ -181,10 +177,9 @@ class NeutronPorts(NeutronClient):
         service = context.elevated()
         try:
             port = self._whole(context, port_id)
-            with self.asked(service) as neutron:
-                neutron.delete(f'/ports/{port_id}/bindings/{quote(host, safe="")}', raise_exc=True)
+            self.ask(service, 'DELETE', f'/ports/{port_id}/bindings/{quote(host, safe="")}')
             if port.get(PROFILE, {}).get(MIGRATING_TO) == host:
-                self._update_port(service, port_id, binding_profile=staying_profile(port))
+                self._update_port(service, port_id, {PROFILE: staying_profile(port)})
         except errors.NotFound:
             return
 
@@ -193,9 +188,7 @@ class NeutronPorts(NeutronClient):
         port = self._port(context, port_id)
         vif_type, details = port.get(VIF_TYPE), port.get(VIF_DETAILS)
         if port.get(HOST) != host and BINDINGS in self.extensions:
-            with self.asked(context) as neutron:
-                made = neutron.get(f'/ports/{port_id}/bindings/{quote(host, safe="")}', raise_exc=True)
-            bound = made.json()['binding']
+            bound = self.one(context, 'binding', 'GET', f'/ports/{port_id}/bindings/{quote(host, safe="")}')
             vif_type, details = bound.get('vif_type'), bound.get('vif_details')
         network = self.on.of(context, {port['network_id']}).get(port['network_id'], {})
         facts = (port['network_id'], port['project_id'], network.get('mtu', Port.mtu))
@@ -207,8 +200,7 @@ class NeutronPorts(NeutronClient):
         """The port as the caller sees it."""
         if not is_id(port_id):
             raise errors.PortNotFound(id=port_id)
-        with self.asked(context) as neutron:
-            return document(neutron.get_port(port_id))
+        return self.one(context, 'port', 'GET', f'/ports/{port_id}')
 
     def _whole(self, context: Context, port_id: str) -> Document:
         """The port with the attributes that its owner is not shown; it must be visible to the caller."""
@@ -219,17 +211,17 @@ class NeutronPorts(NeutronClient):
         """The port that was created for the server under the key, if any."""
         if key is None:
             return None
-        found = self.found(context, Proxy.ports, device_id=server_id, description=mark(key))
+        found = self.found(context, 'ports', device_id=server_id, description=mark(key))
         return found[0] if found else None
 
     def _make(self, context: Context, **facts: Any) -> Document:
         wanted = {name: value for name, value in facts.items() if value not in (None, '')}
-        with self.asked(context) as neutron:
-            return document(neutron.create_port(is_admin_state_up=True, **wanted))
+        return self.one(context, 'port', 'POST', '/ports', admin_state_up=True, **wanted)
 
-    def _update_port(self, context: Context, port_id: str, *, revision: int | None = None, **facts: Any) -> Document:
-        with self.asked(context) as neutron:
-            return document(neutron.update_port(port_id, if_revision=revision, **facts))
+    def _update_port(self, context: Context, port_id: str, facts: Document, revision: int | None = None) -> Document:
+        """revision: the only one to change; RevisionMismatch."""
+        seen = {} if revision is None else {'If-Match': f'revision_number={revision}'}
+        return shown(self.ask(context, 'PUT', f'/ports/{port_id}', {'port': facts}, headers=seen)['port'])
 
     def _bind(
         self,
@@ -247,17 +239,17 @@ class NeutronPorts(NeutronClient):
             raise errors.PortInUse(id=port['id'])
         service = context.elevated()
         owner = owner_of(zone) if host or not port.get('device_owner') else port['device_owner']
-        facts: Document = {'device_id': server_id, 'device_owner': owner, 'binding_host_id': host}
+        facts: Document = {'device_id': server_id, 'device_owner': owner, HOST: host}
         if hostname and DNS in self.extensions:
             facts['dns_name'] = hostname
         profile = own_profile(port, allocation)
         if profile != port.get(PROFILE, {}):
-            facts['binding_profile'] = profile
+            facts[PROFILE] = profile
         if holder and port.get(VIF_TYPE) != FAILED and is_so(port, facts):
             return port
         # Two servers may try to take an unattached port at the same time.
         revision = None if holder else port.get('revision_number')
-        bound = self._update_port(service, port['id'], revision=revision, **facts)
+        bound = self._update_port(service, port['id'], facts, revision)
         if host and bound.get(VIF_TYPE) == FAILED:
             raise errors.PortBindingFailed(id=port['id'], host=host)
         return bound
@@ -281,14 +273,14 @@ class NeutronPorts(NeutronClient):
         """The floating IPs of ports."""
         found: dict[str, list[str]] = {}
         if ROUTERS in self.extensions:
-            for each in self.found_by(context, Proxy.ips, 'port_id', port_ids):
+            for each in self.found_by(context, 'floatingips', 'port_id', port_ids):
                 found.setdefault(each['port_id'], []).append(each['floating_ip_address'])
         return found
 
     def _with_requests(self, service: Context, found: list[Document]) -> list[Document]:
         """Adds resource requests, which owners are not shown: only ports with a QoS policy have any."""
         asking = [port['id'] for port in found if any(port.get(name) for name in QOS)]
-        seen = self.by_id(service, Proxy.ports, asking)
+        seen = self.by_id(service, 'ports', asking)
         return [seen.get(port['id'], port) for port in found]
 
 
@@ -308,8 +300,7 @@ def is_so(port: Document, facts: Document) -> bool:
     """Whether the port already has these values, as far as its binding is visible."""
     if HOST not in port:
         return False
-    names = {'binding_host_id': HOST, 'binding_profile': PROFILE}
-    return all((port.get(names.get(name, name)) or None) == value for name, value in facts.items())
+    return all((port.get(name) or None) == value for name, value in facts.items())
 
 
 def own_profile(port: Document, allocation: Allocation | None = None) -> Document:

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from openstack.network.v2._proxy import Proxy
-
 from computeapi import errors
 from computeapi.backends.network import SecurityGroup
-from computeapi.backends.network.neutron.client import Document, NeutronClient, document, is_id
+from computeapi.backends.network.neutron.client import Document, NeutronClient, is_id
 from computeapi.context import Context
+
+GROUP = 'security_group'
 
 
 class NeutronSecurityGroups(NeutronClient):
@@ -21,12 +21,12 @@ class NeutronSecurityGroups(NeutronClient):
         all_projects: bool = False,
     ) -> list[SecurityGroup]:
         if ids is not None:
-            found: Iterable[Document] = self.by_id(context, Proxy.security_groups, ids).values()
+            found: Iterable[Document] = self.by_id(context, 'security_groups', ids).values()
         elif names_or_ids is not None:
             found = self._called(context, list(dict.fromkeys(names_or_ids)))
         else:
             whose = {} if all_projects else {'project_id': context.project_id}
-            found = self.found(context, Proxy.security_groups, **whose)
+            found = self.found(context, 'security_groups', **whose)
         return [group_of(group) for group in found]
 
     def security_group_names(self, context: Context, ids: Iterable[str]) -> dict[str, str]:
@@ -35,42 +35,36 @@ class NeutronSecurityGroups(NeutronClient):
     def security_group(self, context: Context, group_id: str) -> SecurityGroup:
         if not is_id(group_id):
             raise errors.SecurityGroupNotFound(id=group_id)
-        with self.asked(context) as neutron:
-            return group_of(document(neutron.get_security_group(group_id)))
+        return group_of(self.one(context, GROUP, 'GET', f'/security-groups/{group_id}'))
 
     def create_security_group(self, context: Context, name: str, description: str) -> SecurityGroup:
-        with self.asked(context) as neutron:
-            return group_of(document(neutron.create_security_group(name=name, description=description)))
+        return group_of(self.one(context, GROUP, 'POST', '/security-groups', name=name, description=description))
 
     def update_security_group(self, context: Context, group_id: str, **facts: Any) -> SecurityGroup:
         if not is_id(group_id):
             raise errors.SecurityGroupNotFound(id=group_id)
-        with self.asked(context) as neutron:
-            return group_of(document(neutron.update_security_group(group_id, **facts)))
+        return group_of(self.one(context, GROUP, 'PUT', f'/security-groups/{group_id}', **facts))
 
     def delete_security_group(self, context: Context, group_id: str) -> None:
         if not is_id(group_id):
             raise errors.SecurityGroupNotFound(id=group_id)
-        with self.asked(context) as neutron:
-            neutron.delete_security_group(group_id, ignore_missing=False)
+        self.ask(context, 'DELETE', f'/security-groups/{group_id}')
 
     def create_security_group_rule(self, context: Context, group_id: str, **facts: Any) -> Mapping[str, Any]:
-        names = {'ethertype': 'ether_type'}
-        wanted = {names.get(name, name): value for name, value in facts.items() if value is not None}
-        with self.asked(context) as neutron:
-            made = neutron.create_security_group_rule(**({'direction': 'ingress'} | wanted), security_group_id=group_id)
-        return made.to_dict(computed=False, original_names=True)
+        wanted = {name: value for name, value in facts.items() if value is not None}
+        rule = {'direction': 'ingress', **wanted, 'security_group_id': group_id}
+        made: Document = self.ask(context, 'POST', '/security-group-rules', {'security_group_rule': rule})
+        return dict(made['security_group_rule'])
 
     def delete_security_group_rule(self, context: Context, rule_id: str) -> None:
         if not is_id(rule_id):
             raise errors.SecurityGroupRuleNotFound(id=rule_id)
-        with self.asked(context) as neutron:
-            neutron.delete_security_group_rule(rule_id, ignore_missing=False)
+        self.ask(context, 'DELETE', f'/security-group-rules/{rule_id}')
 
     def _called(self, context: Context, wanted: list[str]) -> list[Document]:
         """One group for each; IDs take precedence over names."""
-        named = self.found_by(context, Proxy.security_groups, 'name', wanted, project_id=context.project_id)
-        by_id = self.by_id(context, Proxy.security_groups, wanted)
+        named = self.found_by(context, 'security_groups', 'name', wanted, project_id=context.project_id)
+        by_id = self.by_id(context, 'security_groups', wanted)
         return [by_id.get(each) or only(each, [group for group in named if group['name'] == each]) for each in wanted]
 
 
