@@ -71,6 +71,15 @@ GOING = frozenset({TaskState.DELETING, TaskState.SOFT_DELETING})
 """The task states of a server that is being deleted."""
 
 
+class MigrationType(StrEnum):
+    """Why a server moves between hosts; migration means a cold one."""
+
+    RESIZE = 'resize'
+    MIGRATION = 'migration'
+    LIVE = 'live-migration'
+    EVACUATION = 'evacuation'
+
+
 class MigrationStatus(StrEnum):
     """The progress of a migration of a server between hosts."""
 

@@ -9,6 +9,7 @@ from computeapi.api.types import DATETIME, INTEGER, LINKS, NULLABLE_INTEGER, NUL
 from computeapi.booleans import spoken
 from computeapi.compute.servers.live_migration import UNDER_WAY
 from computeapi.db.server_migrations import Migration
+from computeapi.states import MigrationType
 from computeapi.versions import ABSENT, added
 from computeapi.web.contract import ADMIN, MANAGER_OR_ADMIN, Field, Policy, Reader, View, attr
 from computeapi.web.controller import operation
@@ -63,14 +64,14 @@ def flavor_number(name: str) -> Field:
 
 def address(move: Migration) -> str | None:
     """The destination address of a cold migration; a live migration needs none."""
-    return move.dest_ip if move.migration_type != 'live-migration' else None
+    return move.dest_ip if move.migration_type != MigrationType.LIVE else None
 
 
 def live_links(req: Request) -> Reader:
     """A link exists only while a live migration is in progress."""
 
     def read(move: Migration) -> Any:
-        if move.migration_type != 'live-migration' or move.status not in UNDER_WAY:
+        if move.migration_type != MigrationType.LIVE or move.status not in UNDER_WAY:
             return ABSENT
         return req.links(f'servers/{move.server_id}/migrations', str(move.id))
 

@@ -16,7 +16,6 @@ import sqlalchemy as sa
 
 from computeapi.clock import utcnow
 from computeapi.db.engine import Store
-from computeapi.db.server_migrations import EVACUATION
 from computeapi.db.tables.compute import allocations, idempotency_keys, processes
 from computeapi.db.tables.identity import tokens
 from computeapi.db.tables.servers import (
@@ -33,7 +32,7 @@ from computeapi.db.tables.servers import (
     tasks,
 )
 from computeapi.db.tables.volume import volume_messages
-from computeapi.states import MigrationStatus
+from computeapi.states import MigrationStatus, MigrationType
 
 OWN = (server_tags, block_devices, server_shares, console_tokens, migrations, server_actions)
 """The tables that belong to a server; the events of its actions are archived with them."""
@@ -102,7 +101,7 @@ def _archivable(before: datetime, batch: int) -> sa.Select[Any]:
     SQLite would otherwise reuse its ID.
     """
     of_server = [table.c.server_id == servers.c.uuid for table in (tasks, allocations)]
-    unknown = (migrations.c.migration_type == EVACUATION) & (migrations.c.status == MigrationStatus.DONE)
+    unknown = (migrations.c.migration_type == MigrationType.EVACUATION) & (migrations.c.status == MigrationStatus.DONE)
     newest = sa.select(sa.func.max(servers.alias().c.id)).scalar_subquery()
     return (
         sa.select(servers)

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from computeapi.db.allocations import HELD, Amounts
-from computeapi.db.server_migrations import EVACUATION, OVER
+from computeapi.db.server_migrations import OVER
 from computeapi.db.services import runs
 from computeapi.db.tables.compute import aggregate_hosts, aggregates, allocations, hypervisors, services
 from computeapi.db.tables.servers import migrations, servers
+from computeapi.states import MigrationType
 
 
 class HostFacts(NamedTuple):
@@ -56,7 +57,9 @@ class Held(NamedTuple):
 FACTS = [*(hypervisors.c[name] for name in HostFacts._fields[:-2]), services.c.disabled]
 SERVED = hypervisors.join(services, runs(hypervisors.c.host))
 UNDER_WAY = sa.and_(
-    migrations.c.status.not_in(OVER), migrations.c.migration_type != EVACUATION, migrations.c.dest_host.is_not(None)
+    migrations.c.status.not_in(OVER),
+    migrations.c.migration_type != MigrationType.EVACUATION,
+    migrations.c.dest_host.is_not(None),
 )
 
 

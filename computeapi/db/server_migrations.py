@@ -16,7 +16,7 @@ from computeapi.db.records import Rows
 from computeapi.db.servers import Server
 from computeapi.db.tables.servers import Migration, migrations, servers
 from computeapi.db.walks import Walk
-from computeapi.states import MigrationStatus
+from computeapi.states import MigrationStatus, MigrationType
 
 __all__ = ['Migration']
 
@@ -33,8 +33,6 @@ OVER = (
 MOVED = (MigrationStatus.FINISHED, MigrationStatus.CONFIRMING)
 
 
-EVACUATION = 'evacuation'
-
 MIGRATIONS = Rows(Migration, migrations)
 BY_AGE = walks.index_of(migrations, 'ix_migrations_created_at_id')
 TOLD = sa.exists().where(servers.c.uuid == migrations.c.server_id, servers.c.deleted_at.is_(None))
@@ -44,21 +42,25 @@ OF_SERVER = MIGRATIONS.select.where(
     migrations.c.server_id == sa.bindparam('its_server'),
     migrations.c.status.in_(sa.bindparam('statuses', expanding=True)),
 ).order_by(migrations.c.id.desc())
-LIVE, LATEST = OF_SERVER.where(migrations.c.migration_type == 'live-migration'), OF_SERVER.limit(1)
+LIVE, LATEST = OF_SERVER.where(migrations.c.migration_type == MigrationType.LIVE), OF_SERVER.limit(1)
 
 
 def insert(
     connection: sa.Connection,
     context: Context,
     server: Server,
-    migration_type: str,
+    migration_type: MigrationType,
     status: MigrationStatus,
     now: datetime,
     new_flavor: Mapping[str, Any] | None = None,
 ) -> int:
     """Record that the caller has a server moved, to another flavor if one is given; returns the ID of the row."""
     # The API shows no flavors for evacuations; all other types have both, even if they are the same.
-    flavors = (None, None) if migration_type == EVACUATION else (server.flavor, dict(new_flavor or server.flavor))
+    flavors = (
+        (None, None)
+        if migration_type == MigrationType.EVACUATION
+        else (server.flavor, dict(new_flavor or server.flavor))
+    )
     values = {
         'uuid': chance.new_id(),
         'server_id': server.uuid,
@@ -88,7 +90,7 @@ def live(connection: sa.Connection, server_id: str, statuses: Collection[str]) -
 
 def note_plugged(connection: sa.Connection, server_id: str, told: Mapping[str, str]) -> None:
     """Record what is reported about the connection of ports, by port, while a host prepares for a live migration."""
-    mine = (migrations.c.server_id == server_id) & (migrations.c.migration_type == 'live-migration')
+    mine = (migrations.c.server_id == server_id) & (migrations.c.migration_type == MigrationType.LIVE)
     getting_ready = mine & (migrations.c.status == MigrationStatus.PREPARING)
     known = sa.select(migrations.c.id, migrations.c.plugged).where(getting_ready).with_for_update()
     for migration_id, plugged in connection.execute(known).all():
@@ -109,7 +111,7 @@ def are_under_way(connection: sa.Connection, host: str) -> bool:
 
 def evacuations_from(connection: sa.Connection, hosts: Collection[str]) -> list[Migration]:
     """The completed evacuations from these hosts that the hosts have not been told of yet."""
-    done = (migrations.c.migration_type == EVACUATION) & (migrations.c.status == MigrationStatus.DONE)
+    done = (migrations.c.migration_type == MigrationType.EVACUATION) & (migrations.c.status == MigrationStatus.DONE)
     return MIGRATIONS.all(connection, MIGRATIONS.select.where(done, migrations.c.source_host.in_(hosts)))
 
 

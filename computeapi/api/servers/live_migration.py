@@ -11,7 +11,7 @@ from computeapi.compute.servers.live_migration import UNDER_WAY
 from computeapi.db.listing import MOST_DIGITS
 from computeapi.db.servers import Server
 from computeapi.errors import Conflict, MigrationNotFound, NotFound
-from computeapi.states import TaskState
+from computeapi.states import MigrationType, TaskState
 from computeapi.versions import ABSENT, added, changed, removed
 from computeapi.web.contract import ADMIN, MANAGER_OR_ADMIN, Policy
 from computeapi.web.controller import action as any_action
@@ -93,7 +93,7 @@ class ServerMigrations(ServerController):
             move = self.cloud.live_migrations.find(server, number(id, missing))
         except MigrationNotFound:
             raise missing from None
-        if move.migration_type != 'live-migration':
+        if move.migration_type != MigrationType.LIVE:
             raise NotFound(f'Migration {id} for server {server.uuid} is not live-migration.')
         if move.status not in UNDER_WAY:
             raise NotFound(f'Live migration {id} for server {server.uuid} is not in progress.')

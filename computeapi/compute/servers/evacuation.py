@@ -13,10 +13,10 @@ from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
 from computeapi.db import allocations, hypervisors, server_migrations
-from computeapi.db.server_migrations import EVACUATION, Migration
+from computeapi.db.server_migrations import Migration
 from computeapi.db.servers import Server
 from computeapi.errors import Invalid, NotFound
-from computeapi.states import REBUILD_STEPS, MigrationStatus, TaskState, VMState
+from computeapi.states import REBUILD_STEPS, MigrationStatus, MigrationType, TaskState, VMState
 
 LOG = logging.getLogger(__name__)
 # Seconds after which a host that is up and did not answer is called again.
@@ -60,7 +60,9 @@ class Evacuations:
         with self.changes.tasks.adding() as connection:
             server = locked(connection, context, server, EVACUATE)
             accepted, now = MigrationStatus.ACCEPTED, self.changes.clock()
-            migration_id = server_migrations.insert(connection, context, server, EVACUATION, accepted, now)
+            migration_id = server_migrations.insert(
+                connection, context, server, MigrationType.EVACUATION, accepted, now
+            )
             arguments = {'migration_id': migration_id, 'host': host, 'force': force, 'start': start}
             self.changes.begin_in(connection, context, server, EVACUATE, arguments)
 

@@ -23,10 +23,10 @@ from computeapi.db.server_migrations import Migration
 from computeapi.db.servers import Server, is_volume_backed
 from computeapi.db.tasks import Task
 from computeapi.errors import Invalid, MigrationNotFound, NotSupported
-from computeapi.states import GOING, MigrationStatus, TaskState, VMState
+from computeapi.states import GOING, MigrationStatus, MigrationType, TaskState, VMState
 
 LOG = logging.getLogger(__name__)
-KIND, DECISION = 'live-migration', 'conductor_live_migrate_instance'
+DECISION = 'conductor_live_migrate_instance'
 # The statuses of a live migration that is not over: it waits for a worker, for the checks of the hosts, and for the
 # destination to be ready; then the server is copied.
 RUNNING = (MigrationStatus.RUNNING,)
@@ -64,7 +64,7 @@ def settle(platform: Platform, task: Task, server: Server | None) -> None:
 
 
 LIVE_MIGRATE = Transition(
-    KIND,
+    MigrationType.LIVE,
     asked='os-migrateLive',
     during=TaskState.MIGRATING,
     allowed={VMState.ACTIVE, VMState.PAUSED},
@@ -130,7 +130,7 @@ class LiveMigrations:
         """Record that the server is to move; returns the ID of the migration."""
         server = locked(connection, context, server, LIVE_MIGRATE)
         accepted, now = MigrationStatus.ACCEPTED, self.changes.clock()
-        migration_id = server_migrations.insert(connection, context, server, KIND, accepted, now)
+        migration_id = server_migrations.insert(connection, context, server, MigrationType.LIVE, accepted, now)
         arguments = {'migration_id': migration_id, 'host': host, 'force': force, 'copies': copies}
         self.changes.begin_in(connection, context, server, LIVE_MIGRATE, arguments)
         return migration_id
@@ -165,7 +165,7 @@ class LiveMigrations:
         """Record a failure before the answer in the same places as later failures."""
         now = self.changes.clock()
         with self.changes.store.write() as connection:
-            server_migrations.insert(connection, context, server, KIND, MigrationStatus.ERROR, now)
+            server_migrations.insert(connection, context, server, MigrationType.LIVE, MigrationStatus.ERROR, now)
             facts = {'event': DECISION, 'host': self.changes.platform.conf.host, 'message': 'Error'}
             self.changes.record(connection, context, server, LIVE_MIGRATE.name, **facts)
             rows.update(connection, server.uuid, {'fault': fault_of(error, now), 'updated_at': now})

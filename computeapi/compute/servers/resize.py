@@ -26,7 +26,7 @@ from computeapi.db.flavors import Flavor
 from computeapi.db.server_migrations import Migration
 from computeapi.db.servers import Server
 from computeapi.errors import Conflict, Invalid
-from computeapi.states import RESIZE_STEPS, MigrationStatus, TaskState, VMState
+from computeapi.states import RESIZE_STEPS, MigrationStatus, MigrationType, TaskState, VMState
 
 
 def fail(job: Job, error: Exception) -> None:
@@ -80,21 +80,21 @@ class Resizes:
             raise Invalid('Server disk was unable to be resized because: Resize to zero disk flavor is not allowed.')
         new = flavors.snapshot(flavor)
         values = {'disk_config': disk_config} if disk_config else {}
-        self._begin(context, server, RESIZE, 'resize', new, values=values)
+        self._begin(context, server, RESIZE, MigrationType.RESIZE, new, values=values)
 
     def migrate(self, context: Context, server: Server, host: str | None) -> None:
         """Migrate to another host, the named one if any."""
         check(context, server, MIGRATE)
         moves.check_reachable(self.platform, server, server.host)
         moves.check_other_host(self.platform, server, host)
-        self._begin(context, server, MIGRATE, 'migration', server.flavor, host=host)
+        self._begin(context, server, MIGRATE, MigrationType.MIGRATION, server.flavor, host=host)
 
     def _begin(
         self,
         context: Context,
         server: Server,
         transition: Transition,
-        kind: str,
+        kind: MigrationType,
         new: Mapping[str, Any],
         *,
         host: str | None = None,
@@ -187,7 +187,7 @@ def prepare(job: Job, migration: Migration) -> Migration:
     """Find a host, claim an allocation there, and record it."""
     flavor = migration.new_flavor or job.server.flavor
     needs = needs_of(flavor, on_volume=job.on_volume)
-    same_host = job.platform.conf.allow_resize_to_same_host and migration.migration_type == 'resize'
+    same_host = job.platform.conf.allow_resize_to_same_host and migration.migration_type == MigrationType.RESIZE
     spec = Spec.of(
         job.server,
         on_volume=job.on_volume,

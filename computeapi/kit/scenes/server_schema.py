@@ -25,7 +25,7 @@ from computeapi.kit.scenes.schema import (
     kept,
     refers,
 )
-from computeapi.states import STATUS, STATUS_BY_TASK, TaskState, VMState
+from computeapi.states import STATUS, STATUS_BY_TASK, MigrationType, TaskState, VMState
 
 STATUSES = sorted({*STATUS.values(), *(name for names in STATUS_BY_TASK.values() for name in names.values())})
 
@@ -54,7 +54,7 @@ ACTION = entry(
 MIGRATION = entry(
     ('type', 'status'),
     id=kept(NAME, column='uuid'),
-    type=kept({'enum': ['resize', 'migration', 'live-migration', 'evacuation']}, column='migration_type'),
+    type=kept({'enum': [*MigrationType]}, column='migration_type'),
     status=kept(NAME),
     source_host=kept(STRING),
     source_node=kept(STRING),
