@@ -61,15 +61,15 @@ def agent(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
 
 
 def agent_key(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
-    """Print the key."""
+    """Print the key, or the keys while a secret is being replaced."""
     from oslo_config import cfg
 
-    from computeapi.backends.hypervisor.remote.signing import key_of, secret_of
+    from computeapi.backends.hypervisor.remote.signing import keys_of, secrets_of
 
-    secret = secret_of(conf)
-    if secret is None:
+    secrets = secrets_of(conf)
+    if not secrets:
         raise cfg.ConfigFileValueError('[agent]secret is not set')
-    print(key_of(secret, options.host_name))
+    print(','.join(keys_of(secrets, options.host_name)))
 
 
 def consoleproxy(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:

@@ -336,10 +336,10 @@ class Service:
         """Listen to the agents on other machines, if there are any."""
         if self.bus is not None:
             from computeapi.backends.hypervisor.remote.calls import CONTROL
-            from computeapi.backends.hypervisor.remote.signing import secret_of
+            from computeapi.backends.hypervisor.remote.signing import secrets_of
             from computeapi.compute.hearing import AgentHearing, networks_of
 
-            facts = (secret_of(self.conf), networks_of(self.conf))
+            facts = (secrets_of(self.conf), networks_of(self.conf))
             hearing = AgentHearing(self.store, self.hosts, self.take_back, *facts)
             self.bus.serve(CONTROL, hearing, self.conf.workers)
 

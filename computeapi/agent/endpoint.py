@@ -40,7 +40,7 @@ class AgentEndpoint:
     """Its public methods can be called. They always answer JSON, also for errors.
 
     neighbour_timeout: the seconds for which an operation waits for a service that is away.
-    key: the key with which calls must be signed; None: all callers are trusted.
+    keys: those with one of which calls must be signed; empty: all callers are trusted.
     """
 
     def __init__(
@@ -51,10 +51,10 @@ class AgentEndpoint:
         lanes: Lanes,
         gate: ConsoleGate,
         neighbour_timeout: float = 0,
-        key: str | None = None,
+        keys: tuple[str, ...] = (),
     ):
         self._host, self._driver, self._memory, self._lanes, self._gate = host, driver, memory, lanes, gate
-        self._neighbour_timeout, self._receiver = neighbour_timeout, Receiver(key, time.time())
+        self._neighbour_timeout, self._receiver = neighbour_timeout, Receiver(keys, time.time())
         self._streams = Streams()
 
     def tell(self, context: Mapping[str, Any], call: Mapping[str, Any], **unknown: Any) -> Any:

@@ -15,6 +15,7 @@ from computeapi.agent.lanes import Lanes
 from computeapi.agent.memory import Memory
 from computeapi.agent.reporting import Reporter
 from computeapi.backends.hypervisor.remote.calls import topic_of
+from computeapi.backends.hypervisor.remote.signing import own_keys
 from computeapi.bus import Bus, leave
 from computeapi.compute.periodic import Periodic
 from computeapi.config import neighbours
@@ -41,6 +42,7 @@ class AgentProcess:
         conf.set_override('host', self.host, 'agent')
         conf.set_override('my_ip', options.my_ip or get_my_ipv4(), 'agent')
         check(conf, self.host)
+        keys = own_keys(conf)
         for name, value in {'host_name': self.host, 'hosts': 1, 'my_ip': options.my_ip}.items():
             conf.set_override(name, value, 'qemu')
         state = Path(options.state_path)
@@ -53,8 +55,8 @@ class AgentProcess:
         self.memory = Memory(state / 'servers')
         self.lanes = Lanes(self.memory, options.errands)
         known = (self.host, self.driver, self.memory, self.lanes, self.gate)
-        self.endpoint = AgentEndpoint(*known, conf.neighbour_timeout, options.key)
-        self.reporter = Reporter(self.bus, self.host, self.driver, options.key)
+        self.endpoint = AgentEndpoint(*known, conf.neighbour_timeout, keys)
+        self.reporter = Reporter(self.bus, self.host, self.driver, keys)
         self.beat = Periodic('report', self.reporter.tell, conf.report_interval)
         # It may take longer than a host may go without a report.
         self.care = Periodic('upkeep', self.driver.upkeep, conf.report_interval)

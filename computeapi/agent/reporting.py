@@ -23,15 +23,15 @@ NOT_HERE = frozenset({Capability.HOST_POWER})
 class Reporter:
     """Reports one host, until its process stops."""
 
-    def __init__(self, bus: Bus, host: str, driver: Hypervisor, key: str | None = None):
-        self.bus, self.host, self.driver, self.key = bus, host, driver, key
+    def __init__(self, bus: Bus, host: str, driver: Hypervisor, keys: tuple[str, ...] = ()):
+        self.bus, self.host, self.driver, self.keys = bus, host, driver, keys
         self.arriving, self.compared, self.answered = True, False, True
         self.id = str(uuid.uuid4())
 
     def tell(self) -> None:
         """Send one report; errors are logged when they begin."""
         try:
-            said = sign(self.key, 'report', {'report': REPORT.write(self.made())})
+            said = sign(self.keys, 'report', {'report': REPORT.write(self.made())})
             found = self.bus.call(CONTROL, 'report', REPORT_SECONDS, **said)
             expected: Expectation = EXPECTATION.read(found)
         except (Unanswered, Unheard) as error:

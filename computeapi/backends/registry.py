@@ -156,13 +156,13 @@ def simulated_hypervisor(conf: cfg.ConfigOpts, store: Store, images: Images) -> 
 
 def remote_hypervisor(conf: cfg.ConfigOpts, store: Store, images: Images) -> Hypervisor:
     from computeapi.backends.hypervisor.remote.driver import RemoteHypervisor
-    from computeapi.backends.hypervisor.remote.signing import secret_of
+    from computeapi.backends.hypervisor.remote.signing import secrets_of
     from computeapi.bus import Bus
 
     bus = Bus(conf)
     longest = conf.rpc_response_timeout
     facts = {'down_after': conf.service_down_time, 'longest': longest, 'clock': store.clock}
-    driver = RemoteHypervisor(bus, store, **facts, secret=secret_of(conf))
+    driver = RemoteHypervisor(bus, store, **facts, secrets=secrets_of(conf))
     return cast(Hypervisor, driver)
 
 

@@ -15,7 +15,7 @@ from oslo_utils.uuidutils import is_uuid_like
 from computeapi.backends.hypervisor import Host
 from computeapi.backends.hypervisor.remote.calls import EXPECTATION, REPORT, Expectation, Report
 from computeapi.backends.hypervisor.remote.codec import UNREADABLE
-from computeapi.backends.hypervisor.remote.signing import is_signed, key_of
+from computeapi.backends.hypervisor.remote.signing import is_signed, keys_of
 from computeapi.compute.hosts import HostRegistry
 from computeapi.db import audits, hypervisors
 from computeapi.db import servers as rows
@@ -37,7 +37,7 @@ class AgentHearing:
 
     returned: called when the agent of a host starts, with the name of the host and the servers whose machines it found;
     it runs in a thread of its own, one at a time for each host.
-    secret: the secret from which the keys of agents are derived; None: all reports are trusted.
+    secrets: those from which the keys of agents are derived; empty: all reports are trusted.
     networks: those in which the addresses of hosts must lie; empty: any.
     """
 
@@ -46,10 +46,10 @@ class AgentHearing:
         store: Store,
         registry: HostRegistry,
         returned: Callable[[str, Collection[str]], None],
-        secret: str | None = None,
+        secrets: tuple[str, ...] = (),
         networks: Networks = (),
     ):
-        self._store, self._registry, self._returned, self._secret = store, registry, returned, secret
+        self._store, self._registry, self._returned, self._secrets = store, registry, returned, secrets
         self._networks = networks
         self._lock, self._returning = threading.Lock(), set[str]()
 
@@ -97,7 +97,7 @@ class AgentHearing:
     def _refusal(self, said: Report, message: Mapping[str, Any]) -> str | None:
         """Why the report is rejected, if it is."""
         host = said.host
-        if not is_signed(key_of(self._secret, host.name) if self._secret else None, 'report', message):
+        if not is_signed(keys_of(self._secrets, host.name), 'report', message):
             return f'it is not signed with the key of host {host.name}'
         if self._networks and not is_within(host.host_ip, self._networks):
             return f'its address {host.host_ip} is not in [agent]allowed_networks'

@@ -295,7 +295,7 @@ def test_hosts_have_addresses_in_the_networks_of_hosts(store):
     registry = HostRegistry(store, list, control=None, beat_seconds=0, clock=store.clock)
     conf = config.load()
     conf.set_override('allowed_networks', ['192.0.2.0/24', '2001:db8::/64'], 'agent')
-    hearing = AgentHearing(store, registry, lambda host, machines: None, None, networks_of(conf))
+    hearing = AgentHearing(store, registry, lambda host, machines: None, (), networks_of(conf))
     for address, refused in (('192.0.2.7', False), ('2001:db8::7', False), ('127.0.0.1', True), ('localhost', True)):
         assert bool(hearing.report({}, report_of('alpha', host_ip=address))['refused']) is refused
     conf.set_override('allowed_networks', ['192.0.2.1/24'], 'agent')

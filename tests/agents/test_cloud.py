@@ -368,7 +368,7 @@ def test_a_host_that_was_taken_over_speaks_for_no_other_one(cloud):
     destroy = Call('beta', 'destroy', signature('destroy').write((cloud.service.store.ask(rows.get, server),), {}))
     destroy = CALL.write(replace(destroy, claim=WorkClaim(10**6, 10**6, 'x', waits=True)))
     try:
-        for mine in (None, key):
+        for mine in ((), (key,)):
             answer = taken.call(CONTROL, 'report', 10, **sign(mine, 'report', {'report': report}))
             assert answer['refused'] == 'it is not signed with the key of host beta'
             answer = taken.call(topic_of('beta'), 'tell', 10, **sign(mine, 'tell', {'call': destroy}))

@@ -26,7 +26,7 @@ from computeapi.backends.hypervisor.remote.calls import (
     signature,
 )
 from computeapi.backends.hypervisor.remote.driver import result_of
-from computeapi.backends.hypervisor.remote.signing import MOST_SECONDS, Receiver, key_of, sign
+from computeapi.backends.hypervisor.remote.signing import MOST_SECONDS, Receiver, is_signed, key_of, sign
 from computeapi.backends.hypervisor.simulated_lone import LoneSimulatedHypervisor
 from computeapi.errors import NeighbourAway
 
@@ -231,21 +231,21 @@ def test_an_agent_works_for_its_own_host_alone(agent, running):
 
 
 def test_an_agent_with_a_key_does_what_is_signed_with_it_and_lately(agent, running, monkeypatch):
-    key = key_of('x' * 32, HOST)
-    agent.endpoint._receiver = Receiver(key)
+    keys = (key_of('x' * 32, HOST),)
+    agent.endpoint._receiver = Receiver(keys)
     calls = {}
     for operation in ('pause', 'power_off'):
         written = signature(operation).write((running,), {})
         calls[operation] = CALL.write(Call(HOST, operation, written, NEWEST, patience=9.0))
-    said = sign(key, 'tell', {'call': calls['pause']})
+    said = sign(keys, 'tell', {'call': calls['pause']})
     begun = time.time() - MOST_SECONDS - 1
     with monkeypatch.context() as earlier:
         earlier.setattr(time, 'time', lambda: begun)
-        late = sign(key, 'tell', {'call': calls['pause']})
+        late = sign(keys, 'tell', {'call': calls['pause']})
     for wrong in (
         {'call': calls['pause']},
-        sign(key_of('x' * 32, 'beta'), 'tell', {'call': calls['pause']}),
-        sign(key, 'piece', {'call': calls['pause']}),
+        sign((key_of('x' * 32, 'beta'),), 'tell', {'call': calls['pause']}),
+        sign(keys, 'piece', {'call': calls['pause']}),
         {**said, 'call': calls['power_off']},
         {**said, 'signed': {'moment': 'now', 'digest': None}},
         {**said, 'later': 'added'},
@@ -257,47 +257,54 @@ def test_an_agent_with_a_key_does_what_is_signed_with_it_and_lately(agent, runni
     assert ANSWER.read(agent.endpoint.tell({}, **said)).kind is AnswerKind.DONE
 
 
+def test_two_keys_are_accepted_while_one_replaces_the_other():
+    receiver = Receiver(('new', 'old'))
+    assert all(receiver.accepts('tell', sign((key,), 'tell', {})) for key in ('new', 'old'))
+    assert not receiver.accepts('tell', sign(('older',), 'tell', {}))
+    assert is_signed(('new',), 'tell', sign(('new', 'old'), 'tell', {}))
+
+
 def test_what_was_signed_is_done_once_though_other_work_is_done_since(agent, running):
-    key = key_of('x' * 32, HOST)
-    agent.endpoint._receiver = Receiver(key)
+    keys = (key_of('x' * 32, HOST),)
+    agent.endpoint._receiver = Receiver(keys)
     said = []
     for operation in ('pause', 'unpause'):
         written = signature(operation).write((running,), {})
         call = CALL.write(Call(HOST, operation, written, NEWEST, patience=9.0))
-        said.append(sign(key, 'tell', {'call': call}))
+        said.append(sign(keys, 'tell', {'call': call}))
         assert ANSWER.read(agent.endpoint.tell({}, **said[-1])).kind is AnswerKind.DONE
     assert ANSWER.read(agent.endpoint.tell({}, **said[0])).kind is AnswerKind.NOT_YET
     assert agent.driver.heard == ['pause', 'unpause']
     # A call that is sent again is signed again.
-    again = sign(key, 'tell', {'call': said[1]['call']})
+    again = sign(keys, 'tell', {'call': said[1]['call']})
     assert ANSWER.read(agent.endpoint.tell({}, **again)).kind is AnswerKind.DONE
 
 
 def test_what_was_signed_before_an_agent_started_is_not_done_again(agent, running, monkeypatch):
     """Its previous process may have done it, and other work since."""
-    key, start = key_of('x' * 32, HOST), time.time()
+    keys, start = (key_of('x' * 32, HOST),), time.time()
     call = CALL.write(Call(HOST, 'pause', signature('pause').write((running,), {}), NEWEST, patience=9.0))
     monkeypatch.setattr(time, 'time', lambda: start)
-    endpoint = AgentEndpoint(HOST, agent.driver, agent.memory, agent.lanes, agent.gate, key=key)
-    assert ANSWER.read(endpoint.tell({}, **sign(key, 'tell', {'call': call}))).kind is AnswerKind.NOT_YET
+    endpoint = AgentEndpoint(HOST, agent.driver, agent.memory, agent.lanes, agent.gate, keys=keys)
+    assert ANSWER.read(endpoint.tell({}, **sign(keys, 'tell', {'call': call}))).kind is AnswerKind.NOT_YET
     monkeypatch.setattr(time, 'time', lambda: start + 2)
-    assert ANSWER.read(endpoint.tell({}, **sign(key, 'tell', {'call': call}))).kind is AnswerKind.DONE
+    assert ANSWER.read(endpoint.tell({}, **sign(keys, 'tell', {'call': call}))).kind is AnswerKind.DONE
 
 
 def test_signatures_are_remembered_while_they_are_valid(monkeypatch):
-    receiver, start = Receiver('key'), time.time()
-    first = sign('key', 'tell', {})
+    receiver, start = Receiver(('key',)), time.time()
+    first = sign(('key',), 'tell', {})
     assert receiver.accepts('tell', first) and not receiver.accepts('tell', first)
     monkeypatch.setattr(time, 'time', lambda: start + MOST_SECONDS + 2)
     assert not receiver.accepts('tell', first)
-    assert receiver.accepts('tell', sign('key', 'tell', {}))
+    assert receiver.accepts('tell', sign(('key',), 'tell', {}))
     assert len(receiver._accepted) == 1
 
 
 def test_an_earlier_control_plane_may_say_the_same_twice():
     moment = int(time.time())
     said = {'signed': {'moment': moment, 'digest': signing._digest('key', 'tell', {}, moment)}}
-    receiver = Receiver('key')
+    receiver = Receiver(('key',))
     assert receiver.accepts('tell', said) and receiver.accepts('tell', said)
 
 

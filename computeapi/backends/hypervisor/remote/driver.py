@@ -46,7 +46,7 @@ from computeapi.backends.hypervisor.remote.calls import (
     topic_of,
 )
 from computeapi.backends.hypervisor.remote.codec import UNREADABLE, Codec
-from computeapi.backends.hypervisor.remote.signing import key_of, sign
+from computeapi.backends.hypervisor.remote.signing import keys_of, sign
 from computeapi.backends.hypervisor.remote.silences import ANSWER_SECONDS, SILENCE_SECONDS, Busy, Silences, Slowness
 from computeapi.bus import Bus, Unanswered, Unheard
 from computeapi.clock import utcnow
@@ -83,9 +83,9 @@ class RemoteHypervisor:
         down_after: float,
         longest: float,
         clock: Callable[[], datetime] = utcnow,
-        secret: str | None = None,
+        secrets: tuple[str, ...] = (),
     ):
-        self.bus, self.store, self.clock, self.secret = bus, store, clock, secret
+        self.bus, self.store, self.clock, self.secrets = bus, store, clock, secrets
         self.down_after, self.longest = timedelta(seconds=down_after), longest
         self.silences, self.slowness = Silences(), Slowness()
         self.passed: Callable[[str], float] = at_once
@@ -257,7 +257,7 @@ class RemoteHypervisor:
     def _call(self, host: str, method: str, arguments: Mapping[str, Any]) -> AgentAnswer:
         self.silences.check(host)
         try:
-            said = sign(key_of(self.secret, host) if self.secret else None, method, arguments)
+            said = sign(keys_of(self.secrets, host), method, arguments)
             with self.slowness.calling(host):
                 found = self.bus.call(topic_of(host), method, ANSWER_SECONDS, **said)
         except Busy:

@@ -18,6 +18,9 @@ from oslo_config import cfg
 SHORTEST_SECRET = 32
 # The largest sum of clock difference and transport time between two machines.
 MOST_SECONDS = 60
+Texts = tuple[str, ...]
+"""Keys, or the secrets that they are derived from: the first signs, and all are accepted. While one is being replaced,
+there are two."""
 
 
 def key_of(secret: str, host: str) -> str:
@@ -25,51 +28,69 @@ def key_of(secret: str, host: str) -> str:
     return hmac.new(secret.encode(), f'agent {host}'.encode(), hashlib.sha256).hexdigest()
 
 
-def secret_of(conf: cfg.ConfigOpts) -> str | None:
-    """The control plane's secret; cfg.ConfigFileValueError if it is too short to be safe."""
-    secret: str | None = conf.agent.secret
-    if secret is not None and len(secret) < SHORTEST_SECRET:
+def keys_of(secrets: Texts, host: str) -> Texts:
+    return tuple(key_of(secret, host) for secret in secrets)
+
+
+def secrets_of(conf: cfg.ConfigOpts) -> Texts:
+    """The control plane's secrets; cfg.ConfigFileValueError if one is too short to be safe."""
+    found = _given(conf, 'secret')
+    if any(len(secret) < SHORTEST_SECRET for secret in found):
         raise cfg.ConfigFileValueError(f'[agent]secret has fewer than {SHORTEST_SECRET} characters')
-    return secret
+    return found
 
 
-def sign(key: str | None, method: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call on the bus; if there is a key, with a nonce and a signature."""
-    if key is None:
+def own_keys(conf: cfg.ConfigOpts) -> Texts:
+    """The keys of this host's agent; cfg.ConfigFileValueError if the option is set, and empty."""
+    return _given(conf, 'key')
+
+
+def _given(conf: cfg.ConfigOpts, name: str) -> Texts:
+    # What is set to nothing by mistake must not turn signatures off.
+    found: list[str] | None = conf.agent[name]
+    if found == []:
+        raise cfg.ConfigFileValueError(f'[agent]{name} is empty')
+    return tuple(found or ())
+
+
+def sign(keys: Texts, method: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call on the bus; if there are keys, with a nonce and a signature by the first."""
+    if not keys:
         return {**arguments}
     said, moment = {**arguments, 'nonce': secrets.token_hex(16)}, int(time.time())
-    return {**said, 'signed': {'moment': moment, 'digest': _digest(key, method, said, moment)}}
+    return {**said, 'signed': {'moment': moment, 'digest': _digest(keys[0], method, said, moment)}}
 
 
-def is_signed(key: str | None, method: str, arguments: Mapping[str, Any]) -> bool:
-    """Whether the message was signed with the key just now; always true without a key."""
-    if key is None:
+def is_signed(keys: Texts, method: str, arguments: Mapping[str, Any]) -> bool:
+    """Whether the message was signed with one of the keys just now; always true without keys."""
+    if not keys:
         return True
     signed, said = arguments.get('signed'), {name: arguments[name] for name in arguments if name != 'signed'}
     if not isinstance(signed, Mapping) or not isinstance(signed.get('moment'), int):
         return False
-    moment, digest = signed['moment'], str(signed.get('digest'))
-    wanted = _digest(key, method, said, moment)
-    return abs(time.time() - moment) <= MOST_SECONDS and hmac.compare_digest(wanted.encode(), digest.encode())
+    moment, digest = signed['moment'], str(signed.get('digest')).encode()
+    return abs(time.time() - moment) <= MOST_SECONDS and any(
+        hmac.compare_digest(_digest(key, method, said, moment).encode(), digest) for key in keys
+    )
 
 
 class Receiver:
     """Accepts each message once, for as long as its signature is valid.
 
-    key: as for `is_signed`.  since: what was signed by then, in seconds since the epoch, is rejected, because the
+    keys: as for `is_signed`.  since: what was signed by then, in seconds since the epoch, is rejected, because the
     receiver's previous process may have accepted it."""
 
-    def __init__(self, key: str | None, since: float = 0):
-        self.key, self.since = key, int(since)
+    def __init__(self, keys: Texts, since: float = 0):
+        self.keys, self.since = keys, int(since)
         self._lock = threading.Lock()
         # By digest, the time at which the signature becomes invalid; in the order in which they came.
         self._accepted: dict[str, float] = {}
 
     def accepts(self, method: str, arguments: Mapping[str, Any]) -> bool:
         """Whether the message is signed, and was not received before."""
-        if self.key is None:
+        if not self.keys:
             return True
-        if not is_signed(self.key, method, arguments) or arguments['signed']['moment'] <= self.since:
+        if not is_signed(self.keys, method, arguments) or arguments['signed']['moment'] <= self.since:
             return False
         # The control plane of an earlier release signs without a nonce, and may send the same message again.
         return 'nonce' not in arguments or self._is_first(arguments['signed'])
