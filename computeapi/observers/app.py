@@ -38,7 +38,7 @@ class MetricsApp:
 
     def __init__(self, tell: Callable[[], bytes], options: cfg.ConfigOpts.GroupAttr, *, alone: bool):
         self.tell, self.alone = tell, alone
-        self.token = None if options.token is None else f'Bearer {options.token}'.encode()
+        self.token = f'Bearer {options.token}'.encode() if options.token else None
         self.networks = networks(options.allowed_addresses)
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:

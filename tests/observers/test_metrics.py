@@ -203,6 +203,13 @@ def test_with_a_token_nothing_else_lets_in(conf, service, given, status):
     assert page(app).headers['WWW-Authenticate'] == 'Bearer'
 
 
+def test_an_empty_token_is_none(conf, service):
+    conf.set_override('token', '', 'metrics')
+    app = load(service, 'compute')
+    assert page(app, '192.0.2.1', Authorization='Bearer ').status_int == 403
+    assert page(app).status_int == 200
+
+
 def test_it_can_be_read_and_nothing_else(app):
     assert page(app, method='POST').status_int == 405
     head = page(app, method='HEAD')
