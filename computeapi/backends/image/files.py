@@ -1,6 +1,8 @@
 """The data of images, one file each in a directory."""
 
+import errno
 import hashlib
+import logging
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,7 +11,9 @@ from typing import BinaryIO
 
 from computeapi import chance, errors
 
+LOG = logging.getLogger(__name__)
 CHUNK = 64 * 1024
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 class FileChunks:
@@ -59,13 +63,16 @@ class ImageFiles:
         self.max_bytes = max_bytes
 
     def write(self, image_id: str, data: Iterable[bytes]) -> Written:
-        """Write the data to the disk; TooLarge above the limit. A failure leaves no file behind."""
+        """Write the data to the disk; TooLarge above the limit, or without room. A failure leaves no file behind."""
         self.directory.mkdir(parents=True, exist_ok=True)
         path = self.directory / f'{image_id}.{chance.new_hex_id()}.part'
         try:
             return self._write(path, data)
-        except BaseException:
+        except BaseException as error:
             path.unlink(missing_ok=True)
+            if isinstance(error, OSError) and error.errno in NO_ROOM:
+                LOG.error('There is no room in %s for the data of image %s', self.directory, image_id)
+                raise errors.TooLarge('There is no room for the data of this image.') from None
             raise
 
     def _write(self, path: Path, data: Iterable[bytes]) -> Written:

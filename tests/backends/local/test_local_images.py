@@ -1,5 +1,6 @@
 """Features of the built-in images beyond the Protocol: files, members, and changes based on the current state."""
 
+import errno
 import threading
 import uuid
 from contextlib import suppress
@@ -199,6 +200,18 @@ def test_too_much_data_leaves_a_queued_image(images):
     with pytest.raises(errors.TooLarge):
         images.upload(ALICE, image.id, (b'x' * 60_000 for _ in range(2)))
     assert images.get(ALICE, image.id).status == 'queued'
+
+
+def test_data_for_which_there_is_no_room_leave_a_queued_image(images):
+    def filling():
+        yield b'x'
+        raise OSError(errno.ENOSPC, 'No space left on device')
+
+    image = images.create(ALICE, 'one', **RAW)
+    with pytest.raises(errors.TooLarge, match='no room'):
+        images.upload(ALICE, image.id, filling())
+    assert images.get(ALICE, image.id).status == 'queued'
+    assert list(images.files.directory.iterdir()) == []
 
 
 def test_an_upload_that_breaks_off_can_be_repeated(images):
