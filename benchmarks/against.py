@@ -1,4 +1,4 @@
-"""The same requests to two endpoints in turn: how long each takes to answer, and how much of a processor.
+"""Compare the latency and CPU time of the same requests at two endpoints, which are measured in turn.
 
 python benchmarks/against.py http://127.0.0.1:8774/v2.1 http://127.0.0.1:18774/v2.1 --os-cloud ours --os-cloud theirs
 """
@@ -27,20 +27,21 @@ COLLECTIONS = (
     '/servers/detail',
 )
 PARTS = ('', '/ips', '/metadata', '/os-interface', '/os-volume_attachments', '/os-instance-actions')
-"""What is asked of one server."""
+"""Paths below `/servers/{id}`."""
+SPECS = '/os-extra_specs'
 
 
 class Cost(NamedTuple):
-    """What one request took, in seconds; processor: None where the processes are not known."""
+    """Seconds per request; cpu: None if the processes of the endpoint are not known."""
 
     latency: float
-    processor: float | None
+    cpu: float | None
 
 
 class Side:
     """One of the two endpoints.
 
-    pids: its processes; None: those that listen at its port.
+    pids: its processes; None: those that listen on its port.
     """
 
     def __init__(self, url: str, token: str | None, version: str, pids: Sequence[int] | None):
@@ -54,45 +55,42 @@ class Side:
         self.pids = listening_at(port) if pids is None else with_children(pids)
 
     def paths(self) -> dict[str, str]:
-        """What to ask: the paths of this side, by the names that both sides have in common."""
+        """The paths to request, by names that are the same on both sides: IDs of resources differ."""
         found = {path: path for path in COLLECTIONS}
         found |= {f'/flavors/{{id}}{part}': f'/flavors/{id}{part}' for id, part in self.first('flavors', '', SPECS)}
         found |= {f'/servers/{{id}}{part}': f'/servers/{id}{part}' for id, part in self.first('servers', *PARTS)}
         return found
 
     def first(self, collection: str, *parts: str) -> list[tuple[str, str]]:
-        """The id of the first of a collection, if there is one, with each of these parts."""
+        """The ID of the first resource of a collection, if there is one, paired with each of these parts."""
         answer = self.session.get(f'{self.url}/{collection}?limit=1')
         answer.raise_for_status()
         return [(each['id'], part) for each in answer.json()[collection][:1] for part in parts]
 
     def cost(self, path: str, calls: int) -> Cost:
-        """What a request takes, on the average of so many."""
-        before, began = self.spent(), time.perf_counter()
+        """The mean cost of a request."""
+        before, began = self.cpu_seconds(), time.perf_counter()
         for _ in range(calls):
             self.session.get(self.url + path).raise_for_status()
-        latency, after = time.perf_counter() - began, self.spent()
+        latency, after = time.perf_counter() - began, self.cpu_seconds()
         return Cost(latency / calls, (after - before) / calls if self.pids else None)
 
-    def spent(self) -> float:
+    def cpu_seconds(self) -> float:
         return cpu_seconds(self.pids)
 
     def status(self, path: str) -> int:
         return self.session.get(self.url + path).status_code
 
 
-SPECS = '/os-extra_specs'
-
-
 def main() -> None:
     options = arguments()
     sides = [
-        Side(url, _of(tokens(options), number), options.version, _of(options.pids, number))
+        Side(url, _for_side(tokens(options), number), options.version, _for_side(options.pids, number))
         for number, url in enumerate(options.urls)
     ]
     for side in sides:
-        print(f'{side.url}: {f"{len(side.pids)} processes" if side.pids else "its processes are not known"}')
-    print(f'{"":38}{"milliseconds to answer":>31}{"milliseconds of a processor":>36}')
+        print(f'{side.url}: {f"{len(side.pids)} processes" if side.pids else "processes not known, no CPU time"}')
+    print(f'{"":38}{"latency in ms":>31}{"CPU time in ms":>36}')
     print(f'{"":38}{"first":>11}{"second":>11}{"ratio":>9}{"first":>18}{"second":>11}{"ratio":>9}')
     paths = [side.paths() for side in sides]
     for name in paths[0]:
@@ -103,21 +101,24 @@ def main() -> None:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('urls', nargs=2, metavar='URL', help='an endpoint, such as http://127.0.0.1:8774/v2.1')
-    each = 'once for both, or once for each'
+    each = 'once for both endpoints, or once for each'
     parser.add_argument('--token', action='append', help=each)
     parser.add_argument(
-        '--os-cloud', action='append', metavar='NAME', help=f'of clouds.yaml, to log in to; {each}; else by OS_*'
+        '--os-cloud',
+        action='append',
+        metavar='NAME',
+        help=f'cloud in clouds.yaml whose credentials to use, {each}; the default is the OS_* variables',
     )
     parser.add_argument(
         '--pids',
         action='append',
         type=numbers,
         metavar='PID,...',
-        help='the processes of the first, then of the second',
+        help=f'processes whose CPU time is measured, {each}; the default is those that listen on the port of the URL',
     )
-    parser.add_argument('--version', default='2.1', help='the microversion to ask for (%(default)s)')
-    parser.add_argument('--rounds', type=int, default=9, help='in which both are asked in turn (%(default)s)')
-    parser.add_argument('--calls', type=int, default=20, help='requests to each in a round (%(default)s)')
+    parser.add_argument('--version', default='2.1', help='microversion to request (%(default)s)')
+    parser.add_argument('--rounds', type=int, default=9, help='number of rounds (%(default)s)')
+    parser.add_argument('--calls', type=int, default=20, help='requests to each endpoint per round (%(default)s)')
     return parser.parse_args()
 
 
@@ -126,7 +127,7 @@ def numbers(text: str) -> list[int]:
 
 
 def tokens(options: argparse.Namespace) -> list[str]:
-    """Those that were given, or that clouds give."""
+    """The given tokens, or new ones from the clouds' identity services."""
     if options.token:
         return list(options.token)
     import openstack
@@ -134,13 +135,13 @@ def tokens(options: argparse.Namespace) -> list[str]:
     return [openstack.connect(cloud=name).session.get_token() for name in options.os_cloud or [None]]
 
 
-def _of(given: Sequence[Any] | None, number: int) -> Any:
-    """What is for one side: its own, or that of both."""
+def _for_side(given: Sequence[Any] | None, number: int) -> Any:
+    """The value of an argument for one side: its own, or the one for both."""
     return given[min(number, len(given) - 1)] if given else None
 
 
 def compare(name: str, sides: Sequence[Side], paths: Sequence[str], options: argparse.Namespace) -> None:
-    """A line of the table; what either does not answer with success is not measured."""
+    """Print a line of the table; a path is measured only if both endpoints answer it with 200."""
     statuses = [side.status(path) for side, path in zip(sides, paths, strict=True)]
     if statuses != [200, 200]:
         print(f'{name:38}   answered {statuses[0]} and {statuses[1]}')
@@ -150,12 +151,12 @@ def compare(name: str, sides: Sequence[Side], paths: Sequence[str], options: arg
     ]
     latencies = columns([(first.latency, second.latency) for first, second in rounds])
     known = all(side.pids for side in sides)
-    processors = columns([(first.processor, second.processor) for first, second in rounds]) if known else ''
-    print(f'{name:38}{latencies}       {processors}', flush=True)
+    cpu_times = columns([(first.cpu, second.cpu) for first, second in rounds]) if known else ''
+    print(f'{name:38}{latencies}       {cpu_times}', flush=True)
 
 
 def columns(pairs: Sequence[tuple[Any, Any]]) -> str:
-    """The medians of both sides, in milliseconds, and that of their ratios: how many times less the first takes."""
+    """The median of each side in milliseconds, and the median of their ratios: how many times less the first takes."""
     first, second = (statistics.median(pair[number] for pair in pairs) for number in (0, 1))
     ratio = statistics.median(pair[1] / pair[0] for pair in pairs)
     return f'{first * 1e3:11.2f}{second * 1e3:11.2f}{ratio:9.1f}'

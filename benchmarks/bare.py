@@ -1,6 +1,6 @@
-"""What somebody would write by hand for one version and one role: WebOb, the same SELECTs, the same dicts.
+"""A handwritten application for one version and one role: WebOb, the same SELECTs, the same dicts.
 
-No versions, no policy, no validation, no filters: the least that gives a client the same bytes.
+It has no versions, policy, validation or filters: the minimum that returns the same JSON.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a boot costs, from POST to ACTIVE, by the number of hosts and of networks; see README.md beside this file.
+"""Measure the CPU time of a boot, from POST to ACTIVE, by number of hosts and networks; see README.md.
 
 python benchmarks/boots.py [--hosts 2 500 1000] [--boots 20] [--rounds 5] [--many 1000] [--database URL] [--workers 2]
     [--tasks 4]
@@ -39,8 +39,8 @@ FLAVOR = {'flavorid': '1', 'vcpus': 1, 'memory_mb': 512, 'root_gb': 1, 'ephemera
 
 
 class Counts:
-    """Statements, and transactions with changes. The dialect counts them: with listeners to connections, each statement
-    would take a third longer."""
+    """The number of statements, and of transactions with changes. The hooks are on the engine and its dialect: event
+    listeners on connections would make each statement a third slower."""
 
     def __init__(self, engine: sa.Engine):
         self.statements = self.transactions = 0
@@ -57,7 +57,7 @@ class Counts:
 
 
 class BootingCloud:
-    """A service in this process whose tasks are done by `boot` itself, one after the other."""
+    """A service in this process; `boot` runs its tasks itself, one after the other."""
 
     def __init__(self, folder: Path, hosts: int, database: str):
         self.hosts, self.database = hosts, database
@@ -75,7 +75,7 @@ class BootingCloud:
         self.counts = Counts(self.service.store.engine)
 
     def post(self, networked: bool, count: int = 1) -> None:
-        """Ask for servers; SystemExit when that is refused."""
+        """Request servers; SystemExit if the request is rejected."""
         networks = [{'uuid': self.network}] if networked else 'none'
         body = {'name': 'benchmark', 'flavorRef': '1', 'imageRef': blank.IMAGE_ID, 'networks': networks}
         body |= {'min_count': count, 'max_count': count}
@@ -86,20 +86,20 @@ class BootingCloud:
             raise SystemExit(f'{response.status}: {response.text}')
 
     def boot(self, networked: bool, count: int = 1) -> None:
-        """From the request to servers that run."""
+        """Request servers and run the tasks until they are ACTIVE."""
         self.post(networked, count)
         while self.service.worker.step():
             continue
 
     def active(self) -> int:
-        """How many servers run."""
+        """The number of ACTIVE servers."""
         return self.service.store.ask(
             lambda connection: connection.scalar(sa.select(sa.func.count()).where(servers.c.vm_state == 'active'))
         )
 
 
 def options(folder: Path, hosts: int, database: str) -> dict[tuple[str, str], object]:
-    """Hosts with room for all, which nobody has to report for, and no quotas."""
+    """Hosts with room for all servers, which stay up without reporting, and no quotas."""
     room = {('simulated', name): 10_000_000 for name in ('vcpus', 'memory_mb', 'local_gb')}
     quotas = {('quota', name): -1 for name in ('instances', 'cores', 'ram')}
     return {
@@ -116,32 +116,32 @@ def options(folder: Path, hosts: int, database: str) -> dict[tuple[str, str], ob
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--hosts', type=int, nargs='+', default=[2, 500, 1000])
-    parser.add_argument('--boots', type=int, default=20, help='in each round')
+    parser.add_argument('--boots', type=int, default=20, help='boots per round (%(default)s)')
     parser.add_argument('--rounds', type=int, default=5)
-    parser.add_argument('--many', type=int, default=1000, help='servers of one request')
-    parser.add_argument('--database', help='a server on which databases may be made, else SQLite')
-    parser.add_argument('--workers', type=int, default=0, help='also how many a second so many worker processes boot')
-    parser.add_argument('--tasks', type=int, default=4, help='at a time, of each of these processes (%(default)s)')
+    parser.add_argument('--many', type=int, default=1000, help='servers created by one request (%(default)s)')
+    parser.add_argument('--database', help='URL of a server on which databases may be created; default: SQLite')
+    parser.add_argument('--workers', type=int, default=0, help='worker processes whose throughput is measured, too')
+    parser.add_argument('--tasks', type=int, default=4, help='concurrent tasks of each of them (%(default)s)')
     chosen = parser.parse_args()
-    # As seldom as in a process of the service.
+    # The garbage collector runs as seldom as in a process of the service.
     garbage.begin()
     with ExitStack() as stack:
         clouds = [stack.enter_context(cloud(hosts, chosen.database)) for hosts in chosen.hosts]
-        print(f'{LOOP} additions take {calibration():.2f} s of the processor here')
+        print(f'{LOOP} additions take {calibration():.2f} s of CPU time on this machine')
         one_by_one(clouds, chosen.boots, chosen.rounds)
         together(clouds, chosen.many)
         if chosen.workers:
-            rate(clouds, chosen.workers, chosen.tasks, chosen.boots * chosen.rounds)
+            throughput(clouds, chosen.workers, chosen.tasks, chosen.boots * chosen.rounds)
 
 
 def one_by_one(clouds: list[BootingCloud], boots: int, rounds: int) -> None:
-    """Each kind of boot in turn, round after round; the ratios are those to the first kind, in the same round."""
+    """Measure each kind of boot in turn, round after round; ratios are to the first kind in the same round."""
     kinds = [(cloud, networked) for networked in (False, True) for cloud in clouds]
     for kind in kinds:
         several(*kind, 3)
     garbage.spare_what_is_there()
     found = [[several(*kind, boots) for kind in kinds] for _ in range(rounds)]
-    print(f'{"hosts":>5} {"networks":>8} {"ms":>8} {"ratio":>6} {"statements":>10} {"transactions":>12}')
+    print(f'{"hosts":>5} {"networks":>8} {"CPU ms":>8} {"ratio":>6} {"statements":>10} {"transactions":>12}')
     for place, (cloud, networked) in enumerate(kinds):
         of_kind = [row[place] for row in found]
         seconds, statements, transactions = (statistics.median(each) for each in zip(*of_kind, strict=True))
@@ -151,7 +151,7 @@ def one_by_one(clouds: list[BootingCloud], boots: int, rounds: int) -> None:
 
 
 def several(cloud: BootingCloud, networked: bool, boots: int) -> tuple[float, float, float]:
-    """Seconds of the processor, statements and transactions of one of so many boots."""
+    """Seconds of CPU time, statements and transactions per boot."""
     counts = cloud.counts
     before = (time.process_time(), counts.statements, counts.transactions)
     for _ in range(boots):
@@ -162,24 +162,24 @@ def several(cloud: BootingCloud, networked: bool, boots: int) -> tuple[float, fl
 
 
 def together(clouds: list[BootingCloud], many: int) -> None:
-    """Many servers of one request."""
+    """Boot many servers that one request creates."""
     for cloud in clouds:
         counts, peak = cloud.counts, memory()
         begin, statements = time.process_time(), counts.statements
         cloud.post(False, many)
-        asked, of_request = time.process_time(), counts.statements - statements
+        accepted, of_request = time.process_time(), counts.statements - statements
         while cloud.service.worker.step():
             continue
         booted = time.process_time()
         print(
-            f'{many} servers of one request on {cloud.hosts} hosts: the request {asked - begin:.2f} s and '
-            f'{of_request} statements, each boot {(booted - asked) / many * 1e3:.2f} ms, '
-            f'{memory() - peak:.0f} MiB more at most'
+            f'{many} servers created by one request on {cloud.hosts} hosts: '
+            f'request {accepted - begin:.2f} s of CPU time and {of_request} statements, '
+            f'each boot {(booted - accepted) / many * 1e3:.2f} ms, peak memory +{memory() - peak:.0f} MiB'
         )
 
 
-def rate(clouds: list[BootingCloud], workers: int, tasks: int, boots: int) -> None:
-    """Requests by this process, one after the other, done by so many processes."""
+def throughput(clouds: list[BootingCloud], workers: int, tasks: int, boots: int) -> None:
+    """Servers that this process requests, one after the other, and that the worker processes boot."""
     for cloud in clouds:
         with working(cloud, workers, tasks) as spent:
             begin, own, before = time.perf_counter(), time.process_time(), cloud.active()
@@ -190,14 +190,14 @@ def rate(clouds: list[BootingCloud], workers: int, tasks: int, boots: int) -> No
             seconds = time.perf_counter() - begin
             own = time.process_time() - own
         print(
-            f'{active} boots on {cloud.hosts} hosts by {workers} processes: {boots / seconds:.1f} a second, each '
-            f'{own / boots * 1e3:.2f} ms of the process that was asked and {spent[0] / boots * 1e3:.2f} ms of theirs'
+            f'{active} boots on {cloud.hosts} hosts by {workers} workers: {boots / seconds:.1f} per second; CPU time '
+            f'per boot {own / boots * 1e3:.2f} ms of the API process and {spent[0] / boots * 1e3:.2f} ms of the workers'
         )
 
 
 @contextmanager
 def working(cloud: BootingCloud, workers: int, tasks: int) -> Iterator[list[float]]:
-    """Processes that work for the cloud; in the end, the seconds of the processor that they took after their start."""
+    """Run worker processes for the cloud; at the end, the list holds the CPU time that they used after their start."""
     environment = dict(os.environ)
     for (group, name), value in options(Path(cloud.conf.standalone.data_dir), cloud.hosts, cloud.database).items():
         environment[f'OS_{group}__{name}'.upper()] = str(value)
@@ -216,19 +216,19 @@ def working(cloud: BootingCloud, workers: int, tasks: int) -> Iterator[list[floa
 
 
 def cpu_of(process: subprocess.Popen) -> float:
-    """Seconds of the processor that the process has had (Linux)."""
+    """Seconds of CPU time that the process has used (Linux)."""
     user, system = Path(f'/proc/{process.pid}/stat').read_text().rsplit(')', 1)[1].split()[11:13]
     return (int(user) + int(system)) / os.sysconf('SC_CLK_TCK')
 
 
 def memory() -> float:
-    """MiB that this process has had at most."""
+    """The peak memory of this process in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 @contextmanager
 def cloud(hosts: int, server: str | None) -> Iterator[BootingCloud]:
-    """A cloud in a database of its own, which goes away."""
+    """A cloud with a database of its own, which is dropped at the end."""
     with tempfile.TemporaryDirectory() as folder, database(server, folder, hosts) as url:
         made = BootingCloud(Path(folder), hosts, url)
         try:

@@ -1,4 +1,4 @@
-"""Databases that a benchmark makes for itself."""
+"""Temporary databases of benchmarks."""
 
 import os
 from collections.abc import Iterator
@@ -9,9 +9,9 @@ import sqlalchemy as sa
 
 @contextmanager
 def database(server: str | None, folder: str, of: int = 0) -> Iterator[str]:
-    """The URL of a new database on that server, which goes away; SQLite in the folder where there is none.
+    """The URL of a new database on the server, which is dropped at the end; without a server, SQLite in the folder.
 
-    of: tells those apart that one process has at a time.
+    of: distinguishes the databases that one process uses at the same time.
     """
     if server is None:
         yield f'sqlite:///{folder}/benchmark.db'

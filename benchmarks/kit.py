@@ -1,4 +1,4 @@
-"""What the test kit costs a request, and how long a cloud takes for what is done between tests; see README.md."""
+"""Measure what the test kit adds to a request, and what resetting a cloud between tests costs; see README.md."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TOKEN = 'admin:admin'
 
 
 class OnlyAScene(Surroundings):
-    """No kit, but the same servers."""
+    """Loads the same servers, without a kit."""
 
     def __init__(self, document: dict):
         self.document = document
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def requests(rounds: int) -> None:
-    """The same to two clouds: one with a kit around it, none of whose tools is in use, and one without."""
+    """Send the same requests to a cloud with a kit whose tools are not in use, and to one without a kit."""
     document = scene(FEW)
     one = f'/v2.1/servers?all_tenants=1&name={document["servers"][0]["name"]}&limit=1'
     with running(Kit(scene=document)) as ours, running(OnlyAScene(document)) as other:
@@ -57,7 +57,7 @@ def requests(rounds: int) -> None:
 
 
 def between_tests(servers: int, rounds: int) -> None:
-    """The processor's time for a cloud in this process, which has imported what it needs."""
+    """Measure the CPU time of a cloud in this process, once all modules are imported."""
     with Cloud() as cloud:
         tell('start', [cost(lambda: Cloud().__enter__().stop()) for _ in range(5)])
         tell('reset', [cost(cloud.reset) for _ in range(rounds)])

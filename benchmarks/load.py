@@ -1,4 +1,4 @@
-"""Many clients at once, each with a connection that it keeps: what goes wrong, and how evenly they are answered."""
+"""Send requests from many concurrent clients on persistent connections: throughput, errors and latency."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ FLAVOR = {'name': '', 'id': '', 'ram': 64, 'vcpus': 1, 'disk': 1}
 
 
 class Load:
-    """What clients have seen: seconds of each answer, and what went wrong."""
+    """The result of a run: the latency of each response, in seconds, and the number of errors of each kind."""
 
     def __init__(self) -> None:
-        self.seconds: list[float] = []
+        self.latencies: list[float] = []
         self.errors: Counter[str] = Counter()
 
-    def at(self, share: float) -> float:
-        """Seconds within which that share of the answers came."""
-        return sorted(self.seconds)[int(share * (len(self.seconds) - 1))]
+    def percentile(self, share: float) -> float:
+        """The latency that this share of the responses did not exceed."""
+        return sorted(self.latencies)[int(share * (len(self.latencies) - 1))]
 
 
 async def load(url: str, clients: int, seconds: float, *, writes: bool = False, token: str = 'admin:admin') -> Load:
-    """Ask for `seconds` with so many clients at once; writes: one request of four makes a flavor."""
-    seen = Load()
+    """Send requests from that many concurrent clients for `seconds`; writes: every fourth request creates a flavor."""
+    results = Load()
     until = time.perf_counter() + seconds
-    await asyncio.gather(*[client(url, f'{number}', until, seen, writes, token) for number in range(clients)])
-    return seen
+    await asyncio.gather(*[client(url, f'{number}', until, results, writes, token) for number in range(clients)])
+    return results
 
 
-async def client(url: str, name: str, until: float, seen: Load, writes: bool, token: str) -> None:
+async def client(url: str, name: str, until: float, results: Load, writes: bool, token: str) -> None:
     parts = urlsplit(url)
     try:
         reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
@@ -52,12 +52,12 @@ async def client(url: str, name: str, until: float, seen: Load, writes: bool, to
             turn += 1
             writer.write(request(parts.netloc, f'{name}-{turn}' if writes and turn % 4 == 0 else None, token))
             status = await answer(reader)
-            seen.seconds.append(time.perf_counter() - started)
+            results.latencies.append(time.perf_counter() - started)
             if status != 200:
-                seen.errors[f'status {status}'] += 1
+                results.errors[f'status {status}'] += 1
         writer.close()
     except (OSError, asyncio.IncompleteReadError) as error:
-        seen.errors[type(error).__name__] += 1
+        results.errors[type(error).__name__] += 1
 
 
 def request(host: str, flavor: str | None, token: str) -> bytes:
@@ -71,21 +71,21 @@ def request(host: str, flavor: str | None, token: str) -> bytes:
 
 
 async def answer(reader: asyncio.StreamReader) -> int:
-    """The status of the next answer, whose body is read."""
+    """The status of the next response; its body is read and dropped."""
     head = await reader.readuntil(b'\r\n\r\n')
     length = re.search(rb'\r\ncontent-length: *(\d+)', head, re.IGNORECASE)
     if length is None:
-        raise ConnectionError('An answer without a length')
+        raise ConnectionError('A response without Content-Length')
     await reader.readexactly(int(length[1]))
     return int(head.split(None, 2)[1])
 
 
-# ------------------------------------------------------------------ who is asked
+# ------------------------------------------------------------------ the services
 
 
 @contextmanager
 def running(command: list[str], url: str, folder: str, **environment: str) -> Iterator[str]:
-    """The service that the command starts, as soon as it answers; stopped at the end."""
+    """The URL of the service that the command starts, once it answers; it is stopped at the end."""
     own = {'PYTHONPATH': str(ROOT), 'OS_API__AUTH_STRATEGY': 'none', 'OS_STANDALONE__DATA_DIR': folder}
     with Path(folder, 'log').open('a') as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder, env=os.environ | own | environment)
@@ -117,7 +117,7 @@ def serve(folder: str) -> contextmanager:
 
 
 def uwsgi(folder: str) -> contextmanager:
-    """As shipped, on SQLite."""
+    """uwsgi with the shipped configuration, on SQLite."""
     port, database = free_port(), f'sqlite:///{folder}/uwsgi.db'
     subprocess.run(
         [sys.executable, '-m', 'computeapi', 'db', 'upgrade'],
@@ -130,7 +130,7 @@ def uwsgi(folder: str) -> contextmanager:
 
 
 def shipped(*options: str) -> list[str]:
-    """The command that runs uwsgi by the file that comes with the service; *options*: what else to say to it."""
+    """The command that runs uwsgi with the shipped configuration file; options: more of its arguments."""
     program = shutil.which('uwsgi', path=Path(sys.executable).parent) or 'uwsgi'
     return [program, '--ini', str(ROOT / 'etc/computeapi/uwsgi.ini'), *options]
 
@@ -144,8 +144,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--clients', type=int, default=200)
     parser.add_argument('--seconds', type=float, default=60)
-    parser.add_argument('--writes', action='store_true', help='one request of four makes a flavor')
-    parser.add_argument('--url', help='ask this service, instead of `serve` and uwsgi')
+    parser.add_argument('--writes', action='store_true', help='every fourth request creates a flavor')
+    parser.add_argument('--url', help='endpoint to send requests to, instead of `serve` and uwsgi')
     options = parser.parse_args()
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
@@ -160,10 +160,11 @@ def main() -> None:
         raise SystemExit(1)
 
 
-def report(name: str, seen: Load, first: Load) -> None:
-    p50, p99, share = seen.at(0.5), seen.at(0.99), len(seen.seconds) / len(first.seconds)
+def report(name: str, results: Load, first: Load) -> None:
+    p50, p99, count = results.percentile(0.5), results.percentile(0.99), len(results.latencies)
     print(
-        f'{name:6} answers {len(seen.seconds):7} ({share:4.2f} of the first)   errors {dict(seen.errors) or 0}   '
+        f'{name:6} responses {count:7} ({count / len(first.latencies):4.2f} of the first)   '
+        f'errors {dict(results.errors) or 0}   '
         f'p50 {p50 * 1e3:7.1f} ms   p99 {p99 * 1e3:7.1f} ms   p99/p50 {p99 / p50:5.2f}',
         flush=True,
     )

@@ -1,18 +1,17 @@
-"""How fast the machine is: for figures of different machines to be compared."""
+"""A calibration loop, so that figures from different machines can be compared."""
 
 from __future__ import annotations
 
 import time
 
 LOOP = 10_000_000
-"""How often something is added."""
+"""The number of additions."""
 REFERENCE = 0.45
-"""Seconds of it on the machine where the aims hold."""
+"""Seconds of CPU time that the loop takes on the machine for which the aims are stated."""
 
 
 def calibration() -> float:
-    """Seconds of a processor that so many additions take here and now: machines that others use too go faster and
-    slower."""
+    """Seconds of CPU time that the loop takes now; on a shared machine, this changes from one moment to the next."""
     begin, total = time.process_time(), 0
     for number in range(LOOP):
         total += number

@@ -1,4 +1,4 @@
-"""How fast a synthetic inventory is written, and how much memory that takes.
+"""Measure how fast a synthetic inventory is written, and how much memory that takes; see README.md.
 
 python benchmarks/populate.py [--servers 100000] [--projects 200] [--hosts 500] [--database URL]
 """
@@ -28,7 +28,7 @@ def main() -> None:
     parser.add_argument('--servers', type=int, default=100_000)
     parser.add_argument('--projects', type=int, default=200)
     parser.add_argument('--hosts', type=int, default=500)
-    parser.add_argument('--database', help='else SQLite in a folder of its own')
+    parser.add_argument('--database', help='URL of an empty database; default: SQLite in a temporary folder')
     options = parser.parse_args()
     overrides = {('database', 'connection'): options.database} if options.database else {}
     conf = config.load(overrides=overrides)
@@ -49,11 +49,14 @@ def main() -> None:
         service.close()
     rate = options.servers / seconds
     print(
-        f'{options.servers} servers in {seconds:.1f} s ({cpu:.1f} s of a processor, another process'
-        f' {other.ru_utime + other.ru_stime:.1f} s): {rate:.0f} a second'
+        f'{options.servers} servers in {seconds:.1f} s: {rate:.0f} per second; CPU time {cpu:.1f} s'
+        f' and {other.ru_utime + other.ru_stime:.1f} s in child processes'
     )
-    print(f'{LOOP} additions take {loop:.2f} s: {rate * loop / REFERENCE:.0f} a second where they take {REFERENCE} s')
-    print(f'{before:.0f} MiB of memory before, {after:.0f} MiB at most')
+    print(
+        f'{LOOP} additions take {loop:.2f} s of CPU time on this machine;'
+        f' where they take {REFERENCE} s: {rate * loop / REFERENCE:.0f} per second'
+    )
+    print(f'{before:.0f} MiB of memory before, peak {after:.0f} MiB')
 
 
 if __name__ == '__main__':

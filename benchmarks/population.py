@@ -1,4 +1,4 @@
-"""A store with servers in it, for the benchmarks: each with an address, a tag and a volume."""
+"""Fills a store with servers for benchmarks, each with an address, a tag and a volume."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ IMAGE = '70a599e0-31e7-49b7-b260-868f441e862b'
 
 
 def fill(service: Service, count: int) -> list[str]:
-    """Servers of user:project; their ids."""
+    """Insert servers of user:project; return their IDs."""
     metadata.create_all(service.store.engine)
     service.hosts.register()
     ids = [str(uuid.uuid4()) for _ in range(count)]

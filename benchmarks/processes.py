@@ -1,4 +1,4 @@
-"""What processes of this machine take: processors' time and memory, as Linux tells them below /proc."""
+"""CPU time and memory of processes on this machine, from /proc (Linux)."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ LISTENING = '0A'
 
 
 def cpu_seconds(pids: Iterable[int]) -> float:
-    """What all threads of these processes have taken of the processors so far, to the nanosecond."""
+    """The CPU time that the living threads of these processes have used so far, to the nanosecond."""
     threads = (thread for pid in pids for thread in PROC.glob(f'{pid}/task/*/schedstat'))
     return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
 
 
 def resident_mib(pids: Iterable[int]) -> float:
-    """Their memory; what several have in common counts for each."""
+    """The sum of their resident memory; shared pages count for each process."""
     return sum(int(_status(pid)['VmRSS'].split()[0]) for pid in pids) / 1024
 
 
 def with_children(pids: Collection[int]) -> list[int]:
-    """These processes, and those that they started, and so on."""
+    """These processes and all their descendants."""
     parents = {pid: int(_status(pid).get('PPid', '0')) for pid in _all()}
     found = set(pids)
     while more := {pid for pid, parent in parents.items() if parent in found} - found:
@@ -31,13 +31,13 @@ def with_children(pids: Collection[int]) -> list[int]:
 
 
 def listening_at(port: int) -> list[int]:
-    """The processes that hold a socket which listens at the port, with those that they started."""
+    """The processes that hold a socket listening on the port, and all their descendants."""
     sockets = {f'socket:[{inode}]' for inode in _listening(port)}
     return with_children([pid for pid in _all() if not sockets.isdisjoint(_files(pid))])
 
 
 def _listening(port: int) -> set[str]:
-    """The inodes of the sockets that listen there."""
+    """The inodes of the sockets that listen on the port."""
     rows = [row.split() for name in ('tcp', 'tcp6') for row in (PROC / 'net' / name).read_text().splitlines()[1:]]
     return {row[9] for row in rows if row[3] == LISTENING and int(row[1].rpartition(':')[2], 16) == port}
 
@@ -47,7 +47,7 @@ def _all() -> list[int]:
 
 
 def _files(pid: int) -> set[str]:
-    """What a process has open; nothing of one that is another user's, or has just ended."""
+    """The open files of a process; empty if it belongs to another user or has just ended."""
     try:
         return {str(file.readlink()) for file in PROC.glob(f'{pid}/fd/*')}
     except OSError:
@@ -55,7 +55,7 @@ def _files(pid: int) -> set[str]:
 
 
 def _status(pid: int) -> dict[str, str]:
-    """What is told of a process, by name; nothing of one that has just ended."""
+    """The fields of /proc/PID/status by name; empty if the process has just ended."""
     try:
         lines = (PROC / f'{pid}/status').read_text().splitlines()
     except OSError:

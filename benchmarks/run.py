@@ -1,4 +1,4 @@
-"""Ours against a bare WebOb application that does the same work; see README.md beside this file."""
+"""Compare the service with a bare WebOb application that does the same work; see README.md."""
 
 from __future__ import annotations
 
@@ -72,14 +72,14 @@ def caller(app: Callable, path: str, token: str = TOKEN) -> Callable[[], bytes]:
 
 
 def check(name: str, ours: Callable[[], bytes], other: Callable[[], bytes]) -> None:
-    """Both sides must have done the same work."""
+    """Exit unless both sides return the same document."""
     left, right = orjson.loads(ours()), orjson.loads(other())
     if left != right:
-        raise SystemExit(f'{name}: the answers differ:\n{str(left)[:2000]}\n{str(right)[:2000]}')
+        raise SystemExit(f'{name}: the responses differ:\n{str(left)[:2000]}\n{str(right)[:2000]}')
 
 
 def ratio(ours: Callable[[], bytes], other: Callable[[], bytes], calls: int) -> tuple[float, float, float]:
-    """Seconds of a call to each side, taken in turn, and their ratio."""
+    """Seconds per call of each side, measured in turn, and their ratio."""
     first, second = seconds(ours, calls), seconds(other, calls)
     return first, second, first / second
 

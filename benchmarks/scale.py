@@ -1,4 +1,4 @@
-"""What a page of each list costs with many servers, beside one with a thousand; see README.md."""
+"""Compare the cost of a page of each list between a store with many servers and one with few; see README.md."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ SORT_KEYS = (
     *('power_state', 'key_name', 'locked_by', 'launch_index', 'progress', 'config_drive', 'auto_disk_config'),
     *('access_ip_v4', 'access_ip_v6', 'kernel_id', 'ramdisk_id', 'root_device_name'),
 )
-AT_ONCE = 10_000
-"""So many servers are changed in one transaction."""
+BATCH = 10_000
+"""The number of servers that are changed in one transaction."""
 STEPS = 100
-"""So many instructions of SQLite's machine are counted as one."""
+"""The number of instructions of SQLite's virtual machine that count as one."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--servers', type=int, default=100_000)
-    parser.add_argument('--few', type=int, default=1000, help='how many they are compared with')
+    parser.add_argument('--few', type=int, default=1000, help='servers in the store that is compared with')
     parser.add_argument('--hosts', type=int, default=1000)
     parser.add_argument('--rounds', type=int, default=5)
-    parser.add_argument('--only', default='', help='lists that have this in their names')
-    parser.add_argument('--database', help='URL of a server on which databases can be made; else SQLite')
+    parser.add_argument('--only', default='', help='measure only lists whose name contains this')
+    parser.add_argument('--database', help='URL of a server on which databases may be created; default: SQLite')
     options = parser.parse_args()
     url, hosts = options.database, options.hosts
     with cloud(url, options.few, hosts) as few, cloud(url, options.servers, hosts) as many:
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 class Cloud:
-    """One with servers, and its lists: a path and a token for each."""
+    """A service with servers in its store, and the lists to request: a path and a token for each."""
 
     def __init__(self, service: Service):
         self.service, self.app = service, load(service, 'compute')
@@ -74,7 +74,7 @@ class Cloud:
 
 
 def report(name: str, few: Cloud, many: Cloud, rounds: int) -> None:
-    """The time of a page here and there, in turn, and the rows (or the like) that the database looked at for it."""
+    """Print the latency of a page in both clouds, measured in turn, and the work of their databases."""
     calls = few.caller(name), many.caller(name)
     for call in calls:
         answer = orjson.loads(call())
@@ -82,7 +82,7 @@ def report(name: str, few: Cloud, many: Cloud, rounds: int) -> None:
             raise SystemExit(f'{name}: {answer}')
     times = [[elapsed(call) for call in calls] for _ in range(rounds)]
     first, second = (statistics.median(each) for each in zip(*times, strict=True))
-    ratio = statistics.median(there / here for here, there in times)
+    ratio = statistics.median(of_many / of_few for of_few, of_many in times)
     work = [cloud.work.of(call) for cloud, call in zip((few, many), calls, strict=True)]
     print(
         f'{name:34} {first * 1e3:9.2f} {second * 1e3:9.2f} {ratio:6.2f}'
@@ -98,8 +98,8 @@ def elapsed(call: Callable[[], bytes]) -> float:
 
 
 class Work:
-    """What a request has a database do: hundreds of instructions of SQLite's machine, pages of PostgreSQL, rows that
-    MariaDB reads."""
+    """The work that a request causes in the database: hundreds of instructions of SQLite's virtual machine, pages that
+    PostgreSQL reads, rows that MariaDB reads."""
 
     def __init__(self, store: Store):
         self.store, self.engine, self.counted = store, store.engine, 0
@@ -112,7 +112,7 @@ class Work:
 
     @contextmanager
     def _steps(self) -> Iterator[None]:
-        # Look-ups keep their connections; there was one before.
+        # Reads reuse the connections in `views.kept`; the calls before this one have opened one.
         drivers: list[Any] = [connection.connection.dbapi_connection for connection in self.store.views.kept]
         for driver in drivers:
             driver.set_progress_handler(self._count, STEPS)
@@ -126,15 +126,16 @@ class Work:
 
     @contextmanager
     def _pages(self) -> Iterator[None]:
-        """Each statement is run once more, and explains itself."""
+        """Run each SELECT once more, with EXPLAIN ANALYZE."""
 
         def explain(connection, cursor, statement, parameters, *rest) -> None:  # type: ignore[no-untyped-def]
             if statement.startswith('SELECT'):
                 with cursor.connection.cursor() as other:
                     other.execute(f'EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}', parameters)
                     [[text]] = other.fetchall()
-                    [told] = orjson.loads(text)
-                self.counted += told['Plan']['Shared Hit Blocks'] + told['Plan']['Shared Read Blocks']
+                    [explained] = orjson.loads(text)
+                plan = explained['Plan']
+                self.counted += plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
 
         sa.event.listen(self.engine, 'after_cursor_execute', explain)
         yield
@@ -154,7 +155,7 @@ class Work:
 
 @contextmanager
 def cloud(url: str | None, count: int, hosts: int) -> Iterator[Cloud]:
-    """All of its servers are one project's."""
+    """A cloud with that many servers, all in one project."""
     overrides = {('api', 'auth_strategy'): 'none', ('api', 'max_limit'): 1000, ('database', 'max_pool_size'): 1}
     with tempfile.TemporaryDirectory() as folder, opened(folder) as directory, database(url, folder, count) as made:
         conf = config.load(overrides=overrides | {('database', 'connection'): made})
@@ -166,24 +167,24 @@ def cloud(url: str | None, count: int, hosts: int) -> Iterator[Cloud]:
             populate(service, SyntheticCloud(count, 1, min(hosts, count), 1, utcnow()))
             fill(service)
             vacuum(made)
-            print(f'{count} servers are there after {time.perf_counter() - started:.0f} s', flush=True)
+            print(f'{count} servers created in {time.perf_counter() - started:.0f} s', flush=True)
             yield Cloud(service)
 
 
 def fill(service: Service) -> None:
-    """What a synthetic cloud lacks: deleted servers, key pairs, migrations, actions. No change takes long."""
-    of_ten = servers.c.id % 10 == 3
-    gone = {'deleted_at': servers.c.created_at, 'terminated_at': servers.c.created_at, 'vm_state': 'deleted'}
-    most = service.store.ask(sa.Connection.scalar, sa.select(sa.func.max(servers.c.id)))
-    for begin in range(0, most + 1, AT_ONCE):
-        some = servers.c.id.between(begin, begin + AT_ONCE - 1)
-        service.store.tell(sa.Connection.execute, sa.update(servers).where(of_ten, some).values(gone))
+    """Add what a synthetic cloud lacks: deleted servers, key pairs, migrations and actions, in short transactions."""
+    every_tenth = servers.c.id % 10 == 3
+    deleted = {'deleted_at': servers.c.created_at, 'terminated_at': servers.c.created_at, 'vm_state': 'deleted'}
+    last = service.store.ask(sa.Connection.scalar, sa.select(sa.func.max(servers.c.id)))
+    for begin in range(0, last + 1, BATCH):
+        batch = servers.c.id.between(begin, begin + BATCH - 1)
+        service.store.tell(sa.Connection.execute, sa.update(servers).where(every_tenth, batch).values(deleted))
     with service.store.read() as connection:
-        known = connection.execute(sa.select(servers.c.uuid, servers.c.project_id).where(~of_ten)).all()
-    now, busy = utcnow(), known[0].uuid
-    for begin in range(0, len(known), AT_ONCE):
+        living = connection.execute(sa.select(servers.c.uuid, servers.c.project_id).where(~every_tenth)).all()
+    now, busy = utcnow(), living[0].uuid
+    for begin in range(0, len(living), BATCH):
         rows = {migrations.name: [], keypairs.name: [], server_actions.name: []}
-        for number, (server_id, project_id) in enumerate(known[begin : begin + AT_ONCE], begin):
+        for number, (server_id, project_id) in enumerate(living[begin : begin + BATCH], begin):
             moment = now - timedelta(seconds=number)
             rows[migrations.name].append(migration(server_id, project_id, moment))
             rows[keypairs.name].append(keypair(number, now))
@@ -192,7 +193,8 @@ def fill(service: Service) -> None:
 
 
 def vacuum(url: str) -> None:
-    """Do at once what PostgreSQL does by itself in time. It takes longer than the service waits for its database."""
+    """Do what autovacuum would do later. The engine is a separate one because the service's statement timeout is too
+    short for it."""
     engine = sa.create_engine(url, isolation_level='AUTOCOMMIT')
     if engine.dialect.name == 'postgresql':
         with engine.connect() as connection:
@@ -218,7 +220,8 @@ def action(server_id: str, number: int, moment) -> dict:
 
 
 def lists(service: Service) -> Iterator[tuple[str, tuple[str, str]]]:
-    """The name of each list, with a path and a token: those of a project, and ("all") those of an administrator."""
+    """The name of each list, its path and a token: lists of a project, and lists of all projects ("all") that an
+    administrator requests."""
     with service.store.read() as connection:
         living = sa.select(servers).where(servers.c.deleted_at.is_(None)).order_by(servers.c.created_at.desc())
         count = connection.scalar(sa.select(sa.func.count()).select_from(living.subquery()))

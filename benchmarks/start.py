@@ -1,4 +1,4 @@
-"""How long it takes to start, and how much memory, beside what Python itself takes; see README.md."""
+"""Measure the CPU time until the service has started, and its memory, in relation to Python's own; see README.md."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ENVIRONMENT = os.environ | {
     'PYTHONDONTWRITEBYTECODE': '',
 }
 LIBRARIES = 'import webob, sqlalchemy'
-STARTED = {
+PROGRAMS = {
     'python': ('-c', 'pass'),
     LIBRARIES: ('-c', LIBRARIES),
     'computeapi --help': ('-m', 'computeapi', '--help'),
@@ -38,16 +38,16 @@ STARTED = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--rounds', type=int, default=5)
-    parser.add_argument('--seconds', type=float, default=60, help='of load, a fourth of it changes (%(default)s)')
+    parser.add_argument('--seconds', type=float, default=60, help='of load, a quarter of it writes (%(default)s)')
     parser.add_argument('--clients', type=int, default=20)
     options = parser.parse_args()
     measured: dict[str, Callable[[], float]] = {
-        name: lambda arguments=arguments: ended(arguments) for name, arguments in STARTED.items()
+        name: lambda arguments=arguments: run_to_exit(arguments) for name, arguments in PROGRAMS.items()
     }
-    measured['serve, until it answers'] = ready
-    # In turn, so that all of a round have the same machine.
+    measured['serve, until it answers'] = serve_until_ready
+    # In turn, so that other load on the machine affects all programs of a round alike.
     rounds = [{name: measure() for name, measure in measured.items()} for _ in range(options.rounds)]
-    print(f'{"":27}{"seconds of a processor":>24}{"times python":>14}{"times the libraries":>21}')
+    print(f'{"":27}{"CPU time in s":>24}{"/ python":>14}{"/ libraries":>21}')
     for name in measured:
         cost = statistics.median(row[name] for row in rounds)
         python, libraries = (
@@ -57,22 +57,22 @@ def main() -> None:
     memory(options.seconds, options.clients)
 
 
-def ended(arguments: tuple[str, ...]) -> float:
-    """Seconds of a processor that Python takes with these arguments, from its start to its end."""
+def run_to_exit(arguments: tuple[str, ...]) -> float:
+    """Seconds of CPU time that Python uses with these arguments, from start to exit."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, *arguments], env=ENVIRONMENT, stdout=subprocess.DEVNULL, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def ready() -> float:
+def serve_until_ready() -> float:
     with serving() as (_, pid):
         return cpu_seconds([pid])
 
 
 @contextmanager
 def serving() -> Iterator[tuple[str, int]]:
-    """A cloud that answers: its URL and its process."""
+    """The URL and the process of a cloud that answers."""
     port = free_port()
     command = [sys.executable, '-m', 'computeapi', 'serve', '--quiet', '--in-memory', '--port', str(port)]
     with tempfile.TemporaryDirectory() as folder, open(Path(folder, 'log'), 'w') as log:
@@ -89,14 +89,15 @@ def serving() -> Iterator[tuple[str, int]]:
 
 
 def memory(seconds: float, clients: int) -> None:
-    """What is resident when it answers, and while it is asked: at three moments, so that growth shows."""
+    """Print the resident memory when the service first answers, and at three moments under load, to show growth."""
     with serving() as (url, pid):
         print(f'resident when it answers    {resident_mib([pid]):6.1f} MiB')
-        asked = 0
+        count = 0
         for _ in range(3):
-            seen = asyncio.run(load(url, clients, seconds / 3, writes=True))
-            asked += len(seen.seconds)
-            print(f'resident after {asked:7} requests {resident_mib([pid]):6.1f} MiB   errors {dict(seen.errors) or 0}')
+            results = asyncio.run(load(url, clients, seconds / 3, writes=True))
+            count += len(results.latencies)
+            errors = dict(results.errors) or 0
+            print(f'resident after {count:7} requests {resident_mib([pid]):6.1f} MiB   errors {errors}')
 
 
 if __name__ == '__main__':

@@ -1,4 +1,4 @@
-"""A cloud that has one of everything that can be asked for, and a page of servers; made by requests in this process."""
+"""A cloud with one resource of every kind and a page of servers, created by requests in this process."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ OPTIONS = {
 
 
 class Things:
-    """paths: what can be asked, and at which version, by what it is called."""
+    """paths: the path and the microversion of each GET, by name."""
 
     def __init__(self, folder: Path, database: str, page: int = 50):
-        """page: how many servers there are."""
+        """page: the number of servers."""
         self.options = {**OPTIONS, ('database', 'connection'): database, ('standalone', 'data_dir'): str(folder)}
         conf = config.load(overrides=self.options)
         with opened(str(folder)) as directory:
@@ -43,15 +43,15 @@ class Things:
             passwords = population.prepare(self.service, directory, None)
         self.app = load(self.service, 'standalone')
         self.token = self._log_in(passwords['admin'])
-        self.paths = self._made(page)
+        self.paths = self._create(page)
 
     @property
     def environment(self) -> dict[str, str]:
-        """By which another process has the same cloud."""
+        """The environment variables with which another process uses the same cloud."""
         return {f'OS_{group}__{name}'.upper(): str(value) for (group, name), value in self.options.items()}
 
     def ask(self, method: str, path: str, body: Any = None, version: str = NEWEST) -> webob.Response:
-        """The answer of the compute API; SystemExit for one that is no success."""
+        """The response of the compute API; SystemExit if it is an error."""
         headers = {'X-Auth-Token': self.token, 'OpenStack-API-Version': f'compute {version}'}
         more = {} if body is None else {'json': body}
         response = webob.Request.blank(f'/v2.1{path}', method=method, headers=headers, **more).get_response(self.app)
@@ -70,7 +70,7 @@ class Things:
         while self.service.worker.step():
             continue
 
-    def _made(self, page: int) -> dict[str, tuple[str, str]]:
+    def _create(self, page: int) -> dict[str, tuple[str, str]]:
         self.ask('POST', '/flavors/1/os-extra_specs', {'extra_specs': {'hw:cpu_policy': 'shared'}})
         self.ask('POST', '/os-keypairs', {'keypair': {'name': 'benchmark', 'type': 'ssh', 'public_key': KEY}})
         aggregate = {'name': 'benchmark', 'availability_zone': None}
@@ -136,7 +136,7 @@ class Things:
         return found | {name: (path, PROXIES) for name, path in proxies.items()}
 
     def _boot(self, page: int, group: str) -> str:
-        """So many servers on a network, one of them in the group; the id of that one."""
+        """Create that many servers on a network, one of them in the group; return the ID of that one."""
         server = {'name': 'benchmark', 'flavorRef': '1', 'imageRef': blank.IMAGE_ID, 'networks': 'auto'}
         server |= {'key_name': 'benchmark', 'metadata': {'purpose': 'benchmark'}}
         made = self.ask('POST', '/servers', {'server': server, 'os:scheduler_hints': {'group': group}})
