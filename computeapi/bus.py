@@ -33,13 +33,13 @@ DEFAULTS = {
 }
 """The defaults that differ from oslo.messaging's; the configuration can override them."""
 GROUP = 'oslo_messaging_rabbit'
-# How many calls of a process can be unanswered at a time; further ones are refused.
+# The maximum number of calls in flight per process; further ones are refused.
 MOST_CALLS = 128
 # How much longer than its own limit a call may take if the broker or the agent did not accept it.
 GRACE_SECONDS = 2.0
 # While a call is in progress, the server sends two heartbeats in this time.
 MONITOR_SECONDS = 4
-# After how many seconds a broker that refused to let a topic be served is asked again.
+# The delay before a process tries again to serve a topic, after the broker refused or failed.
 AGAIN_SECONDS = 5.0
 # A topic that is not served: messages to it are lost.
 NOBODY = 'nobody'
@@ -227,7 +227,7 @@ class Bus:
                 server.start(override_pool_size=threads)
                 return
             except (self.library.MessagingException, *self.troubles) as error:
-                LOG.error('The broker does not allow to receive calls, and is asked again soon: %s', error)
+                LOG.error('The broker delivers no calls to %s; retrying in %g s: %s', topic, AGAIN_SECONDS, error)
             self.closing.wait(AGAIN_SECONDS)
 
     def obstacle(self, seconds: float) -> str | None:

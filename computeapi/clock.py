@@ -20,5 +20,5 @@ def parsed(text: str) -> datetime:
 
 
 def naive(moment: datetime) -> datetime:
-    """The same moment as the store keeps it: in UTC, which is meant where it says no zone; OverflowError."""
+    """The same moment as the store keeps it: in UTC, the default if it names no zone; OverflowError."""
     return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)

@@ -385,7 +385,7 @@ class Service:
         try:
             self.heartbeat.end()
         except DatabaseTrouble:
-            LOG.warning('The database could not be informed that this process is stopping')
+            LOG.warning('This process could not be unregistered; it is listed as up until its heartbeat expires')
         if self.bus is not None:
             self.bus.close()
         for observer in self.observers:

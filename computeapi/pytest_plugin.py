@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from computeapi.testing import Cloud
 
 CLOUD = pytest.StashKey['Cloud']()
-"""That of a test, as soon as it has one."""
+"""Where a test item keeps its cloud, once it uses one."""
 OF_ITSELF = r'ignore::DeprecationWarning:openstack\.', r'ignore::PendingDeprecationWarning:openstack\.'
 """Filters for deprecated calls within openstacksdk. If these are errors, `create_server(wait=True)` waits until its
 timeout: it ignores any error while it waits."""

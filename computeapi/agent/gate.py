@@ -79,7 +79,7 @@ class ConsoleGate:
                 if self.listener.fileno() < 0:
                     # The gate was closed.
                     return
-                LOG.warning('Consoles cannot be opened for a moment: %s', error)
+                LOG.warning('Connections to consoles cannot be accepted; retrying in %g s: %s', REST_SECONDS, error)
                 time.sleep(REST_SECONDS)
                 continue
             if self.places.acquire(blocking=False):

@@ -39,7 +39,7 @@ class AggregateManager:
 
     @contextmanager
     def _alone(self) -> Iterator[sa.Connection]:
-        """A transaction in which nobody else changes aggregates, because the zone of a host depends on all of them."""
+        """A transaction that locks all aggregates, because the zone of a host depends on all of them."""
         with self.store.write() as connection:
             rows.lock(connection)
             yield connection

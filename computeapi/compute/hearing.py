@@ -1,4 +1,5 @@
-"""The endpoint for the agents of hosts: they report that they live, what their hosts are, and what runs there."""
+"""The endpoint for the agents of hosts: they report that they are alive, the facts about their hosts, and the virtual
+machines there."""
 
 import logging
 import threading

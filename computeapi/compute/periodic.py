@@ -10,9 +10,9 @@ LOG = logging.getLogger(__name__)
 
 
 class Periodic:
-    """Calls a function every so many seconds (0: never) in a thread of its own, from `start` to `stop`.
+    """Calls a function at an interval in seconds (0: never) in a thread of its own, from `start` to `stop`.
 
-    Errors are logged: skipping one turn does no harm, but the end of the thread would.
+    Errors are logged and do not end the thread.
     alarm: setting it triggers the next turn at once.
     """
 

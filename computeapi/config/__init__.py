@@ -144,8 +144,8 @@ COMPUTE = [
         default=socket.gethostname(),
         sample_default='name-of-the-machine',
         regex=r'^\S+$',
-        help='Name of this machine in `openstack compute service list`, for nova-conductor and nova-scheduler, whose '
-        'work its workers do. Default: the hostname of the machine; in `serve`: controller.',
+        help='Host of nova-conductor and nova-scheduler in `openstack compute service list`: the workers on this '
+        'machine do their work. Default: the hostname of the machine; in `serve`: controller.',
     ),
     cfg.StrOpt(
         'default_availability_zone', default='nova', help='The availability zone of hosts that are in no aggregate.'

@@ -171,7 +171,7 @@ NETWORK = [
         choices=[
             (
                 'local',
-                'networks in the database of this service; of themselves they connect nothing, see [qemu]network',
+                'networks in the database of this service; how they connect guests depends on [qemu]network',
             ),
             ('neutron', 'a Neutron'),
         ],

@@ -5,10 +5,10 @@ from oslo_config import cfg
 PROXY = [
     cfg.StrOpt(
         'cert',
-        help='File with the certificate of the console proxies and the certificates above it; unset: they do not use '
-        'TLS.',
+        help='PEM file with the TLS certificate of the console proxies and its intermediate certificates; unset: they '
+        'do not use TLS.',
     ),
-    cfg.StrOpt('key', help='File with the key of that certificate, if it is not in the same file.'),
+    cfg.StrOpt('key', help='PEM file with the private key of that certificate, if it is not in the same file.'),
 ]
 
 

@@ -126,7 +126,7 @@ class ConsoleProxy:
             answer = refusal(503, 'The database is unavailable')
         except Exception:
             LOG.exception('A request for a console failed')
-            answer = refusal(500, 'Something went wrong')
+            answer = refusal(500, 'Internal error')
         status = 101 if answer is None else answer.status_code
         # Load balancers also request pages, as health checks.
         level = logging.DEBUG if status == 200 else logging.INFO
@@ -166,7 +166,7 @@ class ConsoleProxy:
             code, why = FAILED, str(error)
         except Exception:
             LOG.exception('The %s console of server %s failed', token.kind, token.server_id)
-            code, why = FAILED, 'Something went wrong; see the log.'
+            code, why = FAILED, 'Internal error; see the log of the console proxy.'
         seconds = time.monotonic() - began
         LOG.info('%s left server %s after %d s: %s', client.address, token.server_id, seconds, why)
         await client.close(code, why.encode()[:LONGEST_REASON].decode(errors='ignore'))

@@ -261,7 +261,7 @@ def purge_tokens(connection: sa.Connection, now: datetime) -> None:
 
 
 def purge_tokens_of(connection: sa.Connection, user_id: str, trust_id: str | None, most: int) -> None:
-    """Keep only so many of a user's tokens, the newest: its own, or those by one trust, counted separately."""
+    """Keep only the newest *most* of a user's tokens: its own, or those by one trust, which count separately."""
     mine = (tokens.c.user_id == user_id, tokens.c.trust_id == trust_id)
     newest_first = sa.select(tokens.c.hash).where(*mine).order_by(tokens.c.issued_at.desc())
     _delete_tokens(connection, newest_first.offset(most).limit(BATCH))

@@ -111,7 +111,7 @@ def owner(work: Work, facts: Mapping[str, Any]) -> str:
 
 
 def reserve(work: Work, project_id: str, resource: str, count: int = 1) -> None:
-    """OverQuota if the project may not have so many more; other calls for it wait until the transaction ends."""
+    """OverQuota if the project may not have *count* more; other calls for it wait until the transaction ends."""
     lock_project(work, project_id)
     there = left(work, project_id, resource)
     if there is not None and there < count:

@@ -26,7 +26,7 @@ AGELESS = (
 )
 OTHERS = server_tags.alias('others')
 IsEnough = Callable[[int, int], bool]
-"""Whether to end, after so many were examined and found."""
+"""Whether to end the search, given the numbers of servers examined and found."""
 
 
 class TaggedServer(NamedTuple):

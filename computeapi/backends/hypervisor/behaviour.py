@@ -45,7 +45,7 @@ class ServerCondition:
 class DriverRule:
     """The effect on an operation on some servers.
 
-    effect: FAIL, HANG or SLOW, by so many `seconds`.  message: the error that clients read, unless it is slow.
+    effect: FAIL, HANG or SLOW (by `seconds`).  message: the error that clients read, for FAIL and HANG.
     look_again: the interval in seconds at which a hanging operation checks whether the rule still exists.
     """
 

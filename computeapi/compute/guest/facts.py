@@ -20,7 +20,7 @@ class Guest:
     buses: where its interfaces (by port) and disks (by UUID) are in the machine.  networks: those of its interfaces, if
     the document needs them.  shares: the mounted ones.  domain: appended to the hostname.
     seed: random bytes.  vendor_data: the operator's data for every guest.
-    admin_pass: the administrator's password, if the guest is to be told.
+    admin_pass: the administrator's password, if the document contains it.
     """
 
     server: Server

@@ -79,8 +79,8 @@ def allocate(
 
 
 def is_told(platform: Platform, server: Server, host: str) -> bool:
-    """Whether Placement accepts the resources of the server's ports on that host, which it is told now: another
-    consumer may have been faster."""
+    """Report the claims of the server to Placement now, if its ports hold resources on that host; returns whether
+    Placement accepts them, because another consumer may have been faster."""
     if platform.mirror is None or not platform.store.ask(allocations.held_for_ports, server.uuid, host):
         return True
     try:

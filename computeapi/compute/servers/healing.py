@@ -21,10 +21,10 @@ class Healing:
         self.last = ''
 
     def take_turn(self) -> None:
-        """Check the next servers."""
+        """Check the next batch."""
         before = self.last
         server_ids = self.platform.store.ask(rows.on_hosts, before, self.at_once)
-        # Any error but an outage concerns these servers alone, and keeps the next ones from nothing.
+        # Set before the check: any error but an outage concerns this batch only, and must not block the next one.
         self.last = server_ids[-1] if len(server_ids) == self.at_once else ''
         try:
             self.addresses.refresh(NOBODY, server_ids)

@@ -33,7 +33,7 @@ ATTACHABLE = frozenset({VMState.ACTIVE, VMState.PAUSED, VMState.STOPPED})
 
 
 def not_attached(job: Job, error: Exception) -> None:
-    """Give the port back, with the resources that it holds on the host."""
+    """Release the port and the resources that it holds on the host."""
     if not job.arguments['interface']['created']:
         job.store.tell(allocations.leave_ports, job.server.uuid, [job.arguments['interface']['port_id']])
     ports.take_away(job.platform.networks, job.elevated, job.server.uuid, job.arguments['interface'])
@@ -158,7 +158,7 @@ class InterfaceManager:
         try:
             return connect(job)
         except Exception as error:
-            # If this process dies, or the network service is away, a worker gives the port back.
+            # If this process dies, or the network service is unavailable, a worker releases the port.
             self.changes.tasks.note(job.task, {FAULT: job.fault(error)})
             with contextlib.suppress(NeighbourAway):
                 not_attached(job, error)
@@ -203,7 +203,7 @@ def connect(job: Job) -> dict[str, Any]:
 
 @DETACH.work
 def detach(job: Job) -> None:
-    """Disconnect an interface and give its port back; the server keeps it if that fails."""
+    """Disconnect an interface and release its port; the server keeps it if that fails."""
     port_id, server = job.arguments['port_id'], job.server
     with job.event('compute_detach_interface'):
         entry = next((entry for entry in server.network_info if entry['port_id'] == port_id), None)

@@ -20,7 +20,7 @@ from computeapi.states import VMState
 LOG = logging.getLogger(__name__)
 NOBODY = Context(user_id='', project_id='', user_name='power').elevated()
 AT_ONCE = 200
-# How long the servers of one host are asked for in one turn: a host that answers slowly must not delay the others.
+# The time limit for checking the servers of one host in one turn: a slow host must not delay the others.
 SECONDS_AT_A_HOST = 30.0
 OFF = (PowerState.SHUTDOWN, PowerState.CRASHED)
 ON = (PowerState.RUNNING, PowerState.PAUSED)

@@ -205,7 +205,7 @@ def check_possible(job: Job) -> None:
 
 
 def renew_disk(job: Job) -> None:
-    """Renew the root disk. A local one is created with the machine; a volume gets the image written to it."""
+    """Overwrite the root disk with the image if it is a volume; a local root disk is created with the machine."""
     if job.server.task_state != TaskState.REBUILD_BLOCK_DEVICE_MAPPING:
         return
     image_id = job.arguments['image_id']

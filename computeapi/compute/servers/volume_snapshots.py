@@ -1,5 +1,5 @@
 """Assisted volume snapshots: the hypervisor that uses a volume takes them, at the request of the volume service, which
-waits until it is told how that went."""
+waits for the result."""
 
 import logging
 from collections.abc import Mapping

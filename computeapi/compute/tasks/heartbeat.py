@@ -1,4 +1,4 @@
-"""The heartbeat by which a process of the service shows the others that it lives."""
+"""The heartbeat with which a process of the service shows the others that it is alive."""
 
 import os
 from datetime import datetime, timedelta

@@ -19,7 +19,8 @@ from computeapi.gate import Gate
 
 LOG = logging.getLogger(__name__)
 HEAD_START_SECONDS = 0.003
-"""How much later a process looks for work that all were notified of, for each task in progress."""
+"""The seconds, for each of its tasks in progress, by which a process delays its search for work that all processes were
+notified of."""
 
 
 class Worker:

@@ -30,7 +30,7 @@ class TrickledAnswer(RousedFeed):
 
 
 def trickled(answer: Iterable[bytes], seconds: float) -> TrickledAnswer:
-    """This response, over so many seconds."""
+    """This response, sent slowly, over *seconds*."""
     try:
         return TrickledAnswer(b''.join(answer), seconds)
     finally:

@@ -110,7 +110,7 @@ class Filling:
         return gathered.insertions(self.dialect)
 
     def _gather(self, gathered: bulk.Gathered) -> None:
-        """Collect and drop the rows so far. Small batches stay in the cache of the processor."""
+        """Collect and drop the rows so far. Small batches stay in the CPU cache."""
         gathered.add(self.scene.rows)
         self.used.update(quota_usages.of_rows(self.scene.rows))
         self.scene.rows.clear()

@@ -65,7 +65,7 @@ def zipf(ranks: Iterable[int], exponent: float = 1.0) -> list[float]:
 
 
 class SyntheticCloud:
-    """The content of a cloud with so many servers, projects and hosts."""
+    """The content of a cloud with these numbers of servers, projects and hosts."""
 
     def __init__(self, servers: int, projects: int, hosts: int, seed: int, now: datetime):
         self.servers, self.seed, self.now = servers, seed, now
@@ -101,7 +101,7 @@ class SyntheticCloud:
             'seed': self.seed,
             'projects': projects,
             'users': [
-                # Hashing so many passwords would take longer than all servers, so these users cannot log in.
+                # Hashing a password for each would take longer than writing all servers, so these users cannot log in.
                 {'name': user, 'password_hash': '!', 'roles': [{'role': 'member', 'project': name}]}
                 for name, user in self.users.items()
             ],

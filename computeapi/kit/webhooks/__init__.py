@@ -132,7 +132,7 @@ class Webhooks:
         except (*NO_ANSWER, UnicodeError) as error:
             hook.failed(error)
         except Exception as error:
-            LOG.exception('A webhook failed in a way that is not known')
+            LOG.exception('A webhook failed unexpectedly')
             hook.failed(error)
         else:
             hook.arrived(status)

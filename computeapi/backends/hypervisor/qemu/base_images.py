@@ -121,7 +121,7 @@ class BaseImages:
             raise Unfit(f'Image {image_id} is not available to project {project_id}.')
 
     def tidy(self, used: Callable[[], Collection[str]], hours: float) -> None:
-        """Remove images that were not requested for so many hours; used: returns the paths that guests need."""
+        """Remove images that were not requested for *hours*; used: returns the paths that guests need."""
         since = time.time() - hours * 3600
         old = [path for path in self.folder.glob('*') if not path.suffix and path.stat().st_mtime < since]
         for path in set(map(str, old)) - set(used() if old else ()):

@@ -110,7 +110,7 @@ class QemuHypervisor:
             try:
                 act()
             except Exception:
-                LOG.exception('The guests of this machine could not be maintained')
+                LOG.exception('Periodic maintenance of the guests on this machine failed')
 
     def connector(self, host: str) -> Mapping[str, Any]:
         return {**self.host(host).volumes.connector(), 'host': host}

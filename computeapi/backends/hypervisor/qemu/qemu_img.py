@@ -23,7 +23,7 @@ def run(command: str, *arguments: str) -> bytes:
     """Its output; HypervisorError."""
     done = tried((), command, *arguments)
     if done.returncode:
-        LOG.warning('qemu-img %s: %s', command, done.stderr.decode(errors='replace')[:2000])
+        LOG.warning('qemu-img %s failed: %s', command, done.stderr.decode(errors='replace')[:2000])
         raise HypervisorError('A disk could not be created or read.')
     return done.stdout
 
@@ -37,7 +37,7 @@ def tried(runner: Sequence[str], command: str, *arguments: str) -> subprocess.Co
             timeout=2 * SECONDS,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        LOG.warning('qemu-img %s: %s', command, error)
+        LOG.warning('qemu-img %s failed: %s', command, error)
         raise HypervisorError('A disk could not be created or read.') from None
 
 
@@ -62,7 +62,7 @@ def check_whole(path: Path) -> None:
         header = file.read(80)
     version, features = int.from_bytes(header[4:8]), int.from_bytes(header[72:80])
     if version >= 3 and features & DATA_ELSEWHERE:
-        LOG.warning('%s refers to data in another file', path)
+        LOG.warning('Disk %s is rejected: its header refers to an external data file', path)
         raise HypervisorError('A disk refers to other files.')
 
 

@@ -44,7 +44,9 @@ class Notices:
             bug = None if isinstance(error, DatabaseTrouble) else error
             changed = ', '.join(notice.server_ids)
             LOG.error(
-                'The network of these servers has changed, but nobody could be notified: %s', changed, exc_info=bug
+                'The addresses of servers %s may be outdated: compute could not be notified of a change of their ports',
+                changed,
+                exc_info=bug,
             )
 
     def send_left(self) -> None:

@@ -179,7 +179,8 @@ class FileFilling:
         try:
             done(worked)
         except Error as error:
-            LOG.warning('That %s was filled could not be noted: %s', self.thing_id, error)
+            outcome = 'was filled' if worked else 'could not be filled'
+            LOG.warning('%s %s, but its status could not be updated: %s', self.thing_id, outcome, error)
         finally:
             self.end()
 
@@ -202,7 +203,7 @@ class SimulatedData:
         try:
             send(iter([simulated_disk(self.label)]))
         except Error as error:
-            LOG.warning('No image was made of %s: %s', self.label, error)
+            LOG.warning('No image of %s could be created: %s', self.label, error)
             done(False)
         else:
             done(True)

@@ -71,4 +71,4 @@ class VolumeUpload(VolumeStore):
             self.images.update(context, image.id, protected=False)
             self.images.delete(context, image.id)
         except errors.Error as error:
-            LOG.warning('Image %s, which has no data, is left: %s', image.id, error)
+            LOG.warning('Image %s, which has no data, could not be deleted: %s', image.id, error)

@@ -40,10 +40,10 @@ Look = Callable[[sa.Connection, Plan, list[Server]], T]
 
 
 MOST_SERVERS = 10_000
-"""How many servers a request makes at most, whatever the quotas: they are made in one transaction, which other requests
-wait for."""
+"""The maximum number of servers per request, whatever the quotas: they are created in one transaction, which blocks
+other requests."""
 AT_ONCE = 100
-"""How many servers of a request one statement writes."""
+"""The number of servers that one statement inserts."""
 
 
 class _Over(Exception):
@@ -83,8 +83,8 @@ class Builder:
         return plan
 
     def rehearse(self, context: Context, request: ServerRequest, rights: Rights, look: Look[T]) -> T:
-        """What *look* returns for the servers that `create` would create; nothing of them is left. Errors: as for
-        `create`.
+        """What *look* returns for the servers that `create` would create; the transaction is then rolled back. Errors:
+        as for `create`.
 
         Volumes that the request names are not reserved."""
         plan = self.possible(context, request, rights)
