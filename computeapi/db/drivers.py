@@ -1,6 +1,6 @@
-"""Spares the drivers of database servers, which are written in Python, most of the parsing of each result.
+"""Avoids most of the parsing that psycopg and PyMySQL do in Python for each result.
 
-An application repeats its statements, so the descriptions of a result's columns are nearly always known already.
+An application repeats its statements, so the descriptions of the columns of a result are nearly always known already.
 """
 
 import functools
@@ -13,13 +13,13 @@ MOST_COLUMNS_KEPT = 5_000
 
 
 def spare_parsing(engine: sa.Engine) -> None:
-    """Change what an engine for PostgreSQL (psycopg) or MariaDB (PyMySQL) does for each result."""
+    """Make an engine for PostgreSQL (psycopg) or MariaDB (PyMySQL) parse results this way."""
     spare = _spare_psycopg if engine.dialect.name == 'postgresql' else _spare_pymysql
     spare(engine)
 
 
 def _spare_psycopg(engine: sa.Engine) -> None:
-    """JSON is decoded elsewhere, and most descriptions of columns are never used."""
+    """Leave JSON undecoded, because the store decodes it, and describe columns only on demand."""
     import psycopg
     from psycopg.types.string import TextLoader
 
@@ -54,8 +54,8 @@ class Description(Sequence[Any]):
 
 
 def _spare_pymysql(engine: sa.Engine) -> None:
-    """The server describes each column of each result, which takes longer to parse than a row. The same bytes have the
-    same meaning, so they are parsed once."""
+    """Cache the descriptions of columns by their bytes. The server sends one for each column of each result, and parsing
+    them takes longer than parsing a row."""
     from pymysql.connections import Connection
     from pymysql.protocol import FieldDescriptorPacket, MysqlPacket
 
@@ -69,11 +69,11 @@ def _spare_pymysql(engine: sa.Engine) -> None:
 
     column = functools.lru_cache(MOST_COLUMNS_KEPT)(Column)
 
-    class Reader(Connection):  # type: ignore[misc]
-        # Private, but nothing breaks without it: if PyMySQL no longer calls it, columns are parsed each time.
+    class LeanConnection(Connection):  # type: ignore[misc]
+        # A private method; if a later PyMySQL no longer calls it, nothing breaks, and columns are parsed each time.
         def _read_packet(self, packet_type: Any = MysqlPacket) -> Any:
             return super()._read_packet(column if packet_type is FieldDescriptorPacket else packet_type)
 
     @sa.event.listens_for(engine, 'do_connect')
     def connect(dialect: Any, record: Any, args: Any, options: Any) -> Any:
-        return Reader(*args, **options)
+        return LeanConnection(*args, **options)
