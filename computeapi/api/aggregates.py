@@ -77,7 +77,7 @@ change = functools.partial(action, response=ONE, status=200, errors=(409,))
 
 
 class Aggregates(ComputeController):
-    """Groups of hosts that an administrator makes."""
+    """Host aggregates: groups of hosts with common metadata."""
 
     path = '/os-aggregates'
 

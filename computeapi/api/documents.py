@@ -135,7 +135,7 @@ DOCUMENT = lone('version', OBJECT)
 
 
 class Versions(ComputeController):
-    """What the API can do, by version."""
+    """The versions of the API."""
 
     @operation('GET', '/', policy=None, query=ANYTHING, response=DOCUMENT, errors=(404,))
     def index(self, req: Request) -> dict[str, Any]:

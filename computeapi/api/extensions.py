@@ -148,7 +148,7 @@ LIST_AND_SHOW = Policy('os_compute_api:extensions', ANYONE, 'List and show exten
 
 
 class Extensions(ComputeController):
-    """The parts of the API by their old names."""
+    """The parts of the API, by the names that they had as extensions."""
 
     path = '/extensions'
 

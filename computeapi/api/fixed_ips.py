@@ -36,7 +36,7 @@ FIXED_IP = View(
 
 
 class FixedIPs(ComputeController):
-    """The addresses of networks that ports can have."""
+    """Fixed IP addresses."""
 
     path = '/os-fixed-ips'
     versions = PROXIES

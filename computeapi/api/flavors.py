@@ -146,7 +146,7 @@ access = functools.partial(action, takes=TENANT, response=ACCESS_LIST, status=20
 
 
 class Flavors(ComputeController):
-    """The sizes that servers come in."""
+    """Flavors: the sizes of servers."""
 
     path = '/flavors'
 
@@ -219,7 +219,7 @@ class Flavors(ComputeController):
 
 
 class FlavorAccess(ComputeController):
-    """The projects that may use a flavor."""
+    """The projects that have access to a flavor."""
 
     path = '/flavors/{flavor_id}/os-flavor-access'
 
@@ -230,7 +230,7 @@ class FlavorAccess(ComputeController):
 
 
 class FlavorExtraSpecs(ComputeController):
-    """What a flavor asks of a host beyond its size."""
+    """Extra specs of a flavor: its requirements for hosts, besides its size."""
 
     path = '/flavors/{flavor_id}/os-extra_specs'
 

@@ -69,7 +69,7 @@ ENTRY = View(
 
 
 class FloatingIPDNS(ComputeController):
-    """The names of floating IPs."""
+    """DNS domains and entries for floating IPs."""
 
     path = '/os-floating-ip-dns'
     versions = PROXIES

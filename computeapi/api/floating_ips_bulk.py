@@ -29,7 +29,7 @@ ADDRESSES = {'floating_ip_info': array(ADDRESS)}
 
 
 class FloatingIPsBulk(ComputeController):
-    """The addresses that floating IPs can have, many at once."""
+    """The addresses of floating IP pools, managed in bulk."""
 
     path = '/os-floating-ips-bulk'
     versions = PROXIES

@@ -93,7 +93,7 @@ class GoneResources(ComputeController):
 
 
 class RefusedRequests(ComputeController):
-    """Requests that were once meant for another service."""
+    """Requests that are always refused."""
 
     versions = PROXIES
 

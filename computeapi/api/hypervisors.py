@@ -137,7 +137,7 @@ def listed(view: View) -> dict[str, Any]:
 
 
 class Hypervisors(ComputeController):
-    """What the compute hosts have and what is taken of it."""
+    """Hypervisors: the resources of compute hosts and their usage."""
 
     path = '/os-hypervisors'
 

@@ -139,7 +139,7 @@ IMAGE = View(
 
 
 class ProxiedImages(ComputeController):
-    """Images, by way of the compute API."""
+    """A proxy to the images of the image service."""
 
     path = '/images'
     versions = PROXIES
@@ -176,7 +176,7 @@ class ProxiedImages(ComputeController):
 
 
 class ImageMetadata(ComputeController):
-    """Metadata of images, by way of the compute API."""
+    """A proxy to the metadata of images."""
 
     path = '/images/{image_id}/metadata'
     versions = Bounds(last='2.38')

@@ -75,7 +75,7 @@ LISTED = pages.schema('keypairs', lone('keypair', SUMMARY), added(PAGED, LINKS))
 
 
 class Keypairs(ComputeController):
-    """The keys that let a user into its servers."""
+    """Key pairs, with which users log in to their servers."""
 
     path = '/os-keypairs'
 

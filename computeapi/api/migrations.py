@@ -125,7 +125,7 @@ LIST = pages.schema('migrations', MIGRATION, added(PAGES, LINKS))
 
 
 class Migrations(ComputeController):
-    """The moves of servers."""
+    """Migrations of servers."""
 
     path = '/os-migrations'
 

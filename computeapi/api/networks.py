@@ -72,7 +72,7 @@ POOL = {'type': ['object', 'null'], 'properties': {'pool': NULLABLE_STRING}, 'ad
 
 
 class ProxiedNetworks(ComputeController):
-    """Networks, by way of the compute API."""
+    """A proxy to the networks of the network service."""
 
     path = '/os-networks'
     versions = PROXIES
@@ -89,7 +89,7 @@ class ProxiedNetworks(ComputeController):
 
 
 class TenantNetworks(ComputeController):
-    """The networks of a project, by way of the compute API."""
+    """A proxy to the networks of a project."""
 
     path = '/os-tenant-networks'
     versions = PROXIES
@@ -119,7 +119,7 @@ def found(networks: Networks, context: Context, network_id: str) -> Network:
 
 
 class FloatingIPPools(ComputeController):
-    """The networks that floating IPs are from."""
+    """Floating IP pools: the external networks."""
 
     path = '/os-floating-ip-pools'
     versions = PROXIES
@@ -131,7 +131,7 @@ class FloatingIPPools(ComputeController):
 
 
 class FloatingIPs(ComputeController):
-    """Floating IPs, by way of the compute API."""
+    """A proxy to the floating IPs of the network service."""
 
     path = '/os-floating-ips'
     versions = PROXIES

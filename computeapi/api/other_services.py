@@ -58,7 +58,7 @@ TOLD = closed(
 
 
 class ServerExternalEvents(ComputeController):
-    """What happened to what servers stand on."""
+    """Events that other services report about the ports, volumes and machines of servers."""
 
     path = '/os-server-external-events'
 
@@ -105,7 +105,7 @@ SNAPSHOT = whole({'id': NULLABLE_STRING, 'volumeId': STRING})
 
 
 class AssistedVolumeSnapshots(ComputeController):
-    """Snapshots that the machine which uses a volume takes for the volume service."""
+    """Volume snapshots that the hypervisor takes on behalf of the volume service."""
 
     path = '/os-assisted-volume-snapshots'
     any_name = True

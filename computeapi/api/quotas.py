@@ -72,7 +72,7 @@ def use(limit: int, used: int) -> dict[str, int]:
 
 
 class QuotaSets(ComputeController):
-    """How much of the cloud a project, or one user in it, may have."""
+    """Quotas of projects, and of users in them."""
 
     path = '/os-quota-sets/{id}'
     any_name = True
@@ -134,7 +134,7 @@ QUOTA_CLASS_SET = View(ID | UPDATED_CLASS.fields)
 
 
 class QuotaClassSets(ComputeController):
-    """Limits by class."""
+    """Quotas of quota classes."""
 
     path = '/os-quota-class-sets/{id}'
     any_name = True
@@ -192,7 +192,7 @@ LIMITS = whole({'absolute': ABSOLUTE, 'rate': {'type': 'array', 'maxItems': 0}})
 
 
 class Limits(ComputeController):
-    """What a project may have and has."""
+    """The limits of a project and their usage."""
 
     @operation(
         'GET',

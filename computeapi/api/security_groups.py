@@ -79,7 +79,7 @@ SECURITY_GROUP = View(
 
 
 class SecurityGroups(ComputeController):
-    """Security groups, by way of the compute API, until 2.35; later clients ask the network service."""
+    """A proxy to security groups, until 2.35; later clients use the network service."""
 
     path = '/os-security-groups'
     versions = PROXIES
@@ -118,7 +118,7 @@ class SecurityGroups(ComputeController):
 
 
 class SecurityGroupRules(ComputeController):
-    """Rules of security groups, by way of the compute API, until 2.35."""
+    """A proxy to the rules of security groups, until 2.35."""
 
     path = '/os-security-group-rules'
     versions = PROXIES

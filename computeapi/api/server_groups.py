@@ -65,7 +65,7 @@ GROUP = View(
 
 
 class ServerGroups(ComputeController):
-    """Servers that are to share a host, or not to."""
+    """Server groups: servers with an affinity or anti-affinity policy."""
 
     path = '/os-server-groups'
     subject = 'group_id'

@@ -99,7 +99,7 @@ UPDATED = {'service': changed({'2.1': CHANGED, BY_UUID: SERVICE})}
 
 
 class Services(ComputeController):
-    """The services that make up the cloud."""
+    """The compute services."""
 
     path = '/os-services'
 

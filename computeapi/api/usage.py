@@ -67,7 +67,7 @@ SHOWN = closed({'tenant_usage': {'anyOf': [DETAILED, closed({})]}, 'tenant_usage
 
 
 class SimpleTenantUsage(ComputeController):
-    """What projects used in a time."""
+    """The usage of projects in a period."""
 
     path = '/os-simple-tenant-usage'
     any_name = True
@@ -157,7 +157,7 @@ AUDIT = View(
 
 
 class InstanceUsageAuditLog(ComputeController):
-    """Which hosts have audited what their servers used in a month."""
+    """Monthly usage audits of the hosts."""
 
     path = '/os-instance_usage_audit_log'
     any_name = True

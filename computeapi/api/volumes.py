@@ -92,7 +92,7 @@ LIST_QUERY = query(pages.WINDOW)
 
 
 class ProxiedVolumes(ComputeController):
-    """Volumes, by way of the compute API."""
+    """A proxy to the volumes of the block storage service."""
 
     path = '/os-volumes'
     versions = PROXIES
@@ -140,7 +140,7 @@ class ProxiedVolumes(ComputeController):
 
 
 class Snapshots(ComputeController):
-    """Snapshots of volumes, by way of the compute API."""
+    """A proxy to the snapshots of volumes."""
 
     path = '/os-snapshots'
     versions = PROXIES

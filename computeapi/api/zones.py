@@ -42,7 +42,7 @@ def listing(view: View) -> dict[str, Any]:
 
 
 class AvailabilityZones(ComputeController):
-    """The parts of the cloud that a server can be asked into."""
+    """Availability zones, in which servers can be requested."""
 
     path = '/os-availability-zone'
 

@@ -61,7 +61,7 @@ NEIGHBOURS = (
 
 
 def impressions(conf: cfg.ConfigOpts, seconds: float = LONGEST_SECONDS) -> Mapping[str, Impression]:
-    """The state of each configured service, by name. All are asked in parallel, with this time limit."""
+    """The state of each configured service, by name. All are checked in parallel, with this time limit."""
     wanted = [each for each in NEIGHBOURS if each.is_wanted(conf)]
     asked: dict[str, Future[Impression]] = {each.name: _begun(inquire, conf, each) for each in wanted}
     if any(each.group in ('glance', 'neutron', 'cinder') for each in wanted):

@@ -54,8 +54,8 @@ class Description(Sequence[Any]):
 
 
 def _spare_pymysql(engine: sa.Engine) -> None:
-    """Cache the descriptions of columns by their bytes. The server sends one for each column of each result, and parsing
-    them takes longer than parsing a row."""
+    """Cache the descriptions of columns by their bytes: the server sends them with each result, and parsing one takes
+    longer than parsing a row."""
     from pymysql.connections import Connection
     from pymysql.protocol import FieldDescriptorPacket, MysqlPacket
 

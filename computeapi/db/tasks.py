@@ -105,8 +105,8 @@ def put_back(connection: sa.Connection, task: Task, values: Mapping[str, Any]) -
 
 
 def hasten(connection: sa.Connection, server_id: str, waiting: str, now: datetime) -> bool:
-    """Make the server's tasks that have this *waiting* owner due, and signal whoever works on the server not to wait;
-    returns whether there was anything of either."""
+    """Make the server's tasks that have this *waiting* owner due, and signal to a worker that runs one not to wait;
+    returns whether there were any such tasks."""
     over = sa.case((tasks.c.owner == waiting, LONG_AGO), else_=tasks.c.lease_until)
     held = tasks.c.owner.is_not(None)
     if not is_held(connection, server_id):

@@ -40,7 +40,7 @@ ASSOCIATED = closed({'address': ADDRESS, 'fixed_address': ADDRESS}, ['address'])
 
 
 class ServerIPs(ServerController):
-    """The addresses of a server, by the name of the network."""
+    """The addresses of a server, by network."""
 
     path = '/servers/{server_id}/ips'
 
@@ -59,7 +59,7 @@ class ServerIPs(ServerController):
 
 
 class ServerAddresses(ServerController):
-    """Addresses of a server."""
+    """Actions that add and remove addresses of a server."""
 
     versions = BEFORE_NEUTRON
 
@@ -81,7 +81,7 @@ class ServerAddresses(ServerController):
 
 
 class FloatingIPRemoval(ComputeController):
-    """Of this action the subject is not the server in the path but the one that the floating IP leads to."""
+    """Disassociates a floating IP. The policy is checked for its own server, not for the one in the path."""
 
     path = '/servers'
     versions = BEFORE_NEUTRON

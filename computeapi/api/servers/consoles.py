@@ -86,7 +86,7 @@ class ServerConsoles(ServerController):
 
 
 class RDPConsoles(ServerController):
-    """Consoles by RDP, which few clouds have: the others refuse the request whatever server it names."""
+    """RDP consoles. A cloud without RDP refuses the request before it looks up the server."""
 
     versions = Bounds(last=before(REMOTE))
 
@@ -133,7 +133,7 @@ class RemoteConsoles(ServerController):
 
 
 class ConsoleAuthTokens(ComputeController):
-    """The tokens in the URLs of consoles: first of RDP alone, so that a cloud without it refused whatever was asked."""
+    """Console tokens. The first versions show tokens of RDP consoles only, and a cloud without RDP refuses them all."""
 
     path = '/os-console-auth-tokens'
 

@@ -148,7 +148,7 @@ ANSWER = {'oneOf': [lone('server', closed(CREATED | {'adminPass': STRING}, CREAT
 
 
 class ServerCreation(ComputeController):
-    """Makes servers."""
+    """Creating servers."""
 
     path = '/servers'
 

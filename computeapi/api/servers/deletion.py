@@ -14,7 +14,7 @@ RESTORE = Policy('os_compute_api:os-deferred-delete:restore', MEMBER_OR_ADMIN, '
 
 
 class ServerDeletion(ServerController):
-    """Deleting servers, and taking them back."""
+    """Deleting servers, and restoring soft-deleted ones."""
 
     @operation('DELETE', '/{server_id}', policy=DELETE, status=204, errors=(409,))
     def delete(self, req: Request, server: Server) -> None:

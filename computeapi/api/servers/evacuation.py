@@ -29,7 +29,7 @@ FACTS = closed(
 
 
 class ServerEvacuation(ServerController):
-    """Servers of hosts that are down."""
+    """Evacuating servers from hosts that are down."""
 
     @action(
         'evacuate',

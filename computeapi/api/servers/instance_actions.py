@@ -87,7 +87,7 @@ SUMMARY = ACTION.without('events')
 
 
 class InstanceActions(ServerController):
-    """What was done to a server."""
+    """The actions on a server, with their events."""
 
     path = '/servers/{server_id}/os-instance-actions'
 

@@ -123,7 +123,7 @@ class ServerInterfaces(ServerController):
 
 
 class VirtualInterfaces(ServerController):
-    """The network interfaces of a server, as compute knows them by itself."""
+    """The virtual interfaces of a server, as recorded by compute."""
 
     path = '/servers/{server_id}/os-virtual-interfaces'
     versions = BEFORE_NEUTRON

@@ -49,7 +49,7 @@ FACTS = closed(
 
 
 class ServerLiveMigration(ServerController):
-    """Moving servers while they run."""
+    """Live migration of servers."""
 
     @action(
         'os-migrateLive',
@@ -74,7 +74,7 @@ class ServerLiveMigration(ServerController):
 
 
 class ServerMigrations(ServerController):
-    """The live migrations of a server that are not over."""
+    """The live migrations of a server that are in progress."""
 
     path = '/servers/{server_id}/migrations'
 

@@ -21,7 +21,7 @@ WITH_REASON = closed({'locked_reason': NONEMPTY}) | OR_NULL
 
 
 class ServerLocks(ServerController):
-    """Locks against changes."""
+    """Locking servers against changes."""
 
     @action(
         'lock',

@@ -21,7 +21,7 @@ NEW_PASSWORD = lone('adminPass', STRING)
 
 
 class ServerMachines(ServerController):
-    """The machine that a server runs in."""
+    """The console output and the administrator password of a server."""
 
     @action(
         'os-getConsoleOutput',
@@ -150,7 +150,7 @@ def flat(diagnosis: Diagnosis) -> dict[str, Any]:
 
 
 class ServerDiagnostics(ServerController):
-    """What the machine of a server is doing."""
+    """Diagnostics of a server."""
 
     path = '/servers/{server_id}/diagnostics'
 

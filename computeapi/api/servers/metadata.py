@@ -25,7 +25,7 @@ ONE_SHOWN = {'meta': TEXTS}
 
 
 class ServerMetadata(ServerController):
-    """Names with values that owners note about a server."""
+    """The metadata of a server: key-value pairs."""
 
     path = '/servers/{server_id}/metadata'
 

@@ -24,7 +24,7 @@ REBOOT_TYPE = one_of('HARD', 'Hard', 'hard', 'SOFT', 'Soft', 'soft')
 
 
 class ServerStarts(ServerController):
-    """Whether a server runs."""
+    """Starting and stopping servers, and crash dumps."""
 
     by_cell = True
 
@@ -46,7 +46,7 @@ class ServerStarts(ServerController):
 
 
 class ServerPower(ServerController):
-    """How a server runs."""
+    """Rebooting, pausing and suspending servers."""
 
     @action('reboot', policy=REBOOT, takes=lone('type', REBOOT_TYPE), errors=(409,))
     def reboot(self, req: Request, server: Server, body: Any) -> None:

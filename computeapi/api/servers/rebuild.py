@@ -53,7 +53,7 @@ CHANGES = (
 
 
 class ServerRebuild(ServerController):
-    """Servers made anew."""
+    """Rebuilding servers."""
 
     @action(
         'rebuild',

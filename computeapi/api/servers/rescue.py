@@ -19,7 +19,7 @@ RESCUE_FACTS = closed({'adminPass': STRING, 'rescue_image_ref': UUID}) | OR_NULL
 
 
 class ServerRescue(ServerController):
-    """Servers that boot from a rescue image."""
+    """Rescuing servers: booting them from a rescue image."""
 
     @action(
         'rescue',

@@ -15,7 +15,7 @@ STATE = one_of(VMState.ACTIVE.value, VMState.ERROR.value)
 
 
 class ServerReset(ServerController):
-    """The state of a server, set by hand."""
+    """Resetting the state of servers."""
 
     @action('os-resetState', policy=RESET_STATE, takes=lone('state', STATE))
     def reset_state(self, req: Request, server: Server, body: Any) -> None:

@@ -27,7 +27,7 @@ WITH_HOST = closed({'host': HOST_OR_NULL}) | OR_NULL
 
 
 class ServerResize(ServerController):
-    """Resizing servers, and moving them switched off."""
+    """Resizing servers, and cold migration."""
 
     @action('resize', policy=RESIZE, also=(CROSS_CELL,), takes=SIZE, errors=(403, 409))
     def resize(self, req: Request, server: Server, body: Any) -> None:

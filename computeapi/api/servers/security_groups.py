@@ -21,7 +21,7 @@ NAMED = lone('name', {'type': 'string', 'minLength': 1})
 
 
 class ServerSecurityGroups(ServerController):
-    """What may reach a server."""
+    """The security groups of a server."""
 
     @operation(
         'GET', '/{server_id}/os-security-groups', policy=LIST, response={'security_groups': array(SECURITY_GROUP)}

@@ -44,7 +44,7 @@ SHARE = View(FIELDS | {name: for_administrators(name) for name in ('uuid', 'expo
 
 
 class ServerShares(ServerController):
-    """File systems that servers share."""
+    """Shared file systems attached to a server."""
 
     path = '/servers/{server_id}/shares'
     versions = Bounds(SINCE)

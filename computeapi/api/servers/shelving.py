@@ -28,7 +28,7 @@ DESTINATION = closed(
 
 
 class ServerShelving(ServerController):
-    """Shelving: an image of the server is kept and its host given up, until it is unshelved."""
+    """Shelving servers: an image of the server is stored and its host is released, until it is unshelved."""
 
     @action('shelve', policy=SHELVE, errors=(403, 409))
     def shelve(self, req: Request, server: Server, body: Any) -> None:

@@ -39,7 +39,7 @@ FACTS: dict[str, Any] = {
 
 
 class ServerImages(ServerController):
-    """Images that are made of servers. Below 2.45 the id is the end of a Location header."""
+    """Creating images and backups of servers. Below 2.45, the Location header contains the ID."""
 
     needs = (VOLUMES,)
 

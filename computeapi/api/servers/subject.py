@@ -13,7 +13,7 @@ action = functools.partial(any_action, path='/{server_id}/action', takes={})
 
 
 class ServerController(ComputeController):
-    """Operations on one server. `server` is found before the policy is asked, and handed to the handler.
+    """Operations on one server. `server` is loaded before the policy is checked, and passed to the handler.
 
     needs: what is loaded with the server in addition to the needs of the view in the response.
     by_cell: whether the server is looked up by its cell, which changes the error for a server that never existed.

@@ -30,7 +30,7 @@ SHOWN = {'tags': array(STRING)}
 
 
 class ServerTags(ServerController):
-    """Free-form labels of a server."""
+    """The tags of a server."""
 
     path = '/servers/{server_id}/tags'
     versions = Bounds('2.26')

@@ -34,7 +34,7 @@ TOPOLOGY = View(
 
 
 class ServerTopology(ServerController):
-    """The NUMA nodes that a server sees."""
+    """The NUMA topology of a server."""
 
     path = '/servers/{server_id}/topology'
 

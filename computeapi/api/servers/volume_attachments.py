@@ -88,7 +88,7 @@ NEW_ATTACHMENT = View(
 
 
 class VolumeAttachments(ServerController):
-    """The volumes of a server."""
+    """Volume attachments of a server."""
 
     path = '/servers/{server_id}/os-volume_attachments'
 

@@ -261,9 +261,9 @@ class Hypervisor(Operations, Protocol):
         """The driver for one piece of work that can wait, so that it may raise NotYet. The driver itself cannot wait.
 
         passed: returns how many seconds ago this work first reached a step, which the driver names.
-        token: the fencing token; it grows with each claim on the work of a server. A caller whose token is lower than
-        one that the driver has seen for that server was taken for dead: Outdated is raised and nothing is done. 0: not
-        under a claim.
+        token: the fencing token; it increases with each claim on the work of a server. A caller whose token is lower
+        than one that the driver has seen for that server was presumed dead: Outdated is raised and nothing is done.
+        0: not under a claim.
         task: identifies this piece of work, and stays the same when it is called again.
         """
 

@@ -12,7 +12,7 @@ RULE = closed({'id': NUMBER, 'hits': {'type': 'integer', 'minimum': 0}, **FACTS[
 
 
 class FaultRules(ControlController):
-    """Rules by which requests, and work of the hypervisor, go wrong."""
+    """Rules that make requests, or operations of the hypervisor, fail, hang or slow down."""
 
     path = '/faults'
 

@@ -16,7 +16,7 @@ def places(outages: Outages) -> list[dict[str, Any]]:
 
 
 class HostsDown(ControlController):
-    """Hosts that give no sign of life."""
+    """Hosts that send no heartbeat."""
 
     path = '/hosts'
 
@@ -58,7 +58,7 @@ class CellsDown(ControlController):
 
 
 class NeighboursAway(ControlController):
-    """The services beside compute that cannot be reached."""
+    """The services other than compute that cannot be reached."""
 
     path = '/neighbours'
 

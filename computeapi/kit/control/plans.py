@@ -13,7 +13,7 @@ SERVER = {'type': 'string', 'minLength': 1, 'maxLength': 255, 'description': 'it
 
 
 class StatePlans(ControlController):
-    """How long states of servers last that pass."""
+    """How long transitional states of servers last."""
 
     path = '/plans'
 

@@ -47,7 +47,7 @@ OUTCOME = whole(
 
 
 class DryRuns(ControlController):
-    """What a request would come to."""
+    """The predicted outcome of a request."""
 
     path = '/dry-run'
 

@@ -24,7 +24,7 @@ EXPORT_QUERY = closed({'hashes': HASHES}) | {'single': True}
 
 
 class CloudScene(ControlController):
-    """What the cloud has, as a document that describes all of it."""
+    """The contents of the cloud, as one document."""
 
     @operation('POST', '/load', policy=None, body=LOAD, response=whole({'accounts': array(ACCOUNT)}), errors=(400,))
     def load(self, req: Request, body: Any) -> dict[str, Any]:

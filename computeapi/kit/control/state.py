@@ -22,7 +22,7 @@ class CloudState(ControlController):
 
 
 class NamedSnapshots(ControlController):
-    """What the cloud was at some moments, to which it can go back."""
+    """Saved states of the cloud, which can be restored."""
 
     path = '/snapshots'
 

@@ -13,7 +13,7 @@ from computeapi.kit.variables import LINES
 from computeapi.serve.http.feed import RousedFeed
 
 BEAT_SECONDS = 15.0
-"""How often a client gets a sign of life, so that both sides notice a broken connection."""
+"""The interval of heartbeats to a client, with which both sides notice a broken connection."""
 AT_ONCE = 100
 """How many events are written at a time."""
 RETRY_MILLISECONDS = 1000
@@ -21,7 +21,7 @@ OVER = 'The cloud is shutting down, or the client left.'
 
 
 class Form(Protocol):
-    """The format of a stream. opening: its first bytes.  beat: a sign of life without content."""
+    """The format of a stream. opening: its first bytes.  beat: a heartbeat, without content."""
 
     media_type: str
     opening: bytes
@@ -51,7 +51,7 @@ class ServerSentEvents:
 
 
 class EventLines:
-    """A line of JSON for each event; an empty line is a sign of life."""
+    """A line of JSON for each event; an empty line is a heartbeat."""
 
     media_type = LINES
     opening = beat = b'\n'
@@ -83,8 +83,8 @@ class EventFeed(RousedFeed):
 
 
 class EventStream(EventFeed):
-    """Events without end. If a client is so slow that events are dropped before it gets them, the stream ends with a
-    message that says so, and the client may resume it."""
+    """An endless stream of events. If a client is so slow that events are dropped before it gets them, the stream ends
+    with a message that says so, and the client may resume it."""
 
     seconds = BEAT_SECONDS
 

@@ -1,4 +1,4 @@
-"""A driver around the driver, whose work is slow, hangs, fails, lasts, or does not reach a host, as the kit says."""
+"""Wraps a driver: its operations are delayed, hang, fail, or do not reach a host, as rules, plans and outages say."""
 
 import functools
 import math
@@ -43,7 +43,7 @@ class FaultyHypervisor:
         return functools.partial(self.act, name) if name in OPERATIONS else found
 
     def act(self, operation: str, server: Server, *arguments: Any, **options: Any) -> Any:
-        """Let the driver do it, when nothing prevents it."""
+        """Call the driver, once no rule, plan or outage prevents it."""
         if operation == DESTROY and self.driver.power_state(server) is None:
             # Destroying a machine that does not exist takes no time and does not fail.
             return self.driver.destroy(server)
@@ -61,7 +61,7 @@ class FaultyHypervisor:
         return result
 
     def ready(self, operation: str, server: Server, *, waits: bool) -> Hypervisor:
-        """The driver to use, when nothing prevents the work; NotYet, HypervisorError."""
+        """The driver to use, once nothing prevents the operation; NotYet, HypervisorError."""
         self.check_host(operation, server)
         if waits:
             self.behaviour.wait(operation, server)

@@ -1,7 +1,7 @@
 """The HTTP server of `computeapi serve`: one WSGI app, its threads, and clients that may be slow or hostile.
 
 An event loop communicates with clients, so that no client can block a thread: it passes a request to the app when the
-request is complete, and requests the next piece of a response when the client has received the one before. Only while
+request is complete, and requests the next piece of a response when the client has received the previous one. Only while
 there are few clients, the thread that has responded waits for the next request itself for a moment (`talk.py`). Clients
 that miss a deadline are disconnected, and some are if there are too many. httptools (llhttp) parses the protocol.
 

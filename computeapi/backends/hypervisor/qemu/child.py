@@ -61,7 +61,7 @@ class Child:
 
 
 def end_those_of(folder: GuestFolder, but: Path | None = None) -> None:
-    """End a guest's commands, which nobody comes back for. but: the output of one that may go on."""
+    """End a guest's commands, whose results nobody will fetch. but: the output of one that may continue."""
     for target in [number.with_suffix('') for name in NAMES for number in folder.path.glob(f'{name}.pid')]:
         if target != but:
             Child(target).end()

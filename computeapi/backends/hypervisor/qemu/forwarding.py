@@ -54,7 +54,7 @@ class Forwarding:
         # The forwards of each QEMU, as far as they were set up without a failure.
         self.told: dict[tuple[str, int], frozenset[Forward]] = {}
         self.amiss: set[str] = set()
-        # The QEMUs that did not answer, with the problem, the one that was asked longest ago first.
+        # The QEMUs that did not answer, with the problem; the one that was tried longest ago comes first.
         self.silent: dict[tuple[str, int], str] = {}
 
     def refresh(self) -> None:
@@ -67,7 +67,7 @@ class Forwarding:
         except HypervisorError as error:
             LOG.warning(AMISS, error)
             return
-        # A QEMU that hangs takes the time limit of its monitor: one of them is asked again, the others another time.
+        # Each QEMU that hangs costs the timeout of its monitor, so only one of them is tried in each refresh.
         silent = [key for key in self.silent if key in guests]
         self.silent = {key: self.silent[key] for key in silent[1:]}
         amiss = {*self.silent.values(), *shadowed(wires.values(), owners)}

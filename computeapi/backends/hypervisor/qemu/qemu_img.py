@@ -15,7 +15,7 @@ LOG = logging.getLogger(__name__)
 SECONDS = 30
 # The bit for an external data file in the incompatible features of a qcow2 header.
 DATA_ELSEWHERE = 1 << 2
-# Limits of address space and processor time, which are more than any legitimate header needs.
+# Limits of address space and CPU time, which are more than any legitimate header needs.
 LIMITS = ['prlimit', f'--as={2 * 2**30}', f'--cpu={SECONDS}', '--core=0', '--']
 
 

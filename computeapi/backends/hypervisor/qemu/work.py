@@ -18,7 +18,7 @@ from computeapi.backends.hypervisor.qemu.process import QMP, FolderProcess, Gues
 from computeapi.context import Context
 from computeapi.db.servers import Server
 
-# How long a call blocks for something that may finish soon, before the caller is told to come again.
+# How long a call blocks for something that may finish soon, before the caller must call again.
 MOMENT_SECONDS, LOOK_SECONDS, AGAIN_SECONDS = 0.5, 0.02, 1.0
 # The longest time for copying a disk.
 COPY_SECONDS = 6 * 3600
@@ -47,7 +47,7 @@ class GuestWork:
 
     @property
     def waits(self) -> bool:
-        """Whether the caller can come again."""
+        """Whether the caller can call again."""
         return self.passed is not at_once
 
     @property

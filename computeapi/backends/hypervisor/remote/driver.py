@@ -57,7 +57,7 @@ from computeapi.errors import Error, NotSupported
 from computeapi.states import TaskState
 
 LOG = logging.getLogger(__name__)
-# How long a call waits for an agent that is working on it; what takes longer is asked for again.
+# How long a call waits for an agent that is working on it; longer operations are polled.
 PATIENCE_SECONDS = 3.0
 AGAIN_SECONDS = 1.0
 # The shortest and the longest delay that an agent can ask for before the next call.
@@ -206,7 +206,7 @@ class RemoteHypervisor:
     # ------------------------------------------------------------ over the bus
 
     def _tell(self, host: str, operation: str, *arguments: Any, **facts: Any) -> Any:
-        """Have it done: now, or NotYet."""
+        """Execute an operation that changes something; NotYet while it is in progress."""
         claim = self.claim if self.claim.work else replace(self.claim, work=str(uuid.uuid4()))
         return self._do(host, operation, claim, arguments, facts)
 
@@ -223,7 +223,8 @@ class RemoteHypervisor:
     def _persistently(
         self, host: str, operation: str, ask: Callable[[], AgentAnswer], server: Server | None = None
     ) -> AgentAnswer:
-        """Ask until there is an answer; NotYet if the caller can call again, HostAway if it takes too long."""
+        """Repeat the call until there is an answer; NotYet if the caller can call again, HostAway if it takes too
+        long."""
         deadline = time.monotonic() + self.longest
         while True:
             try:

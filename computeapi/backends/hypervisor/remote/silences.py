@@ -10,9 +10,9 @@ from computeapi.bus import Unanswered
 
 # An agent that has not answered by then is down or unhealthy. The broker does not keep the message for longer.
 ANSWER_SECONDS = 20.0
-# How long a host that did not answer is left alone.
+# How long no calls are sent to a host that did not answer.
 SILENCE_SECONDS = 5.0
-# A healthy agent answers sooner, and a host that did not is considered slow for so long.
+# The response time above which a host counts as slow, and how long it does so.
 SLOW_SECONDS, SLOWNESS_SECONDS = 10.0, 60.0
 
 
@@ -27,7 +27,7 @@ class Silences:
         self.clock, self.until, self.lock = clock, dict[str, float](), threading.Lock()
 
     def check(self, host: str) -> None:
-        """Unanswered for a host that is left alone."""
+        """Unanswered for a host that no calls are sent to for now."""
         with self.lock:
             until = self.until.get(host)
             if until is None:
