@@ -21,7 +21,7 @@ export class Journal extends Following {
     this.list = new LongList({ height: 40, label: 'Requests', head, row: (entry, number) => this.row(entry, number), more: () => {} })
     this.element = h('div', { class: 'journal' }, h('div', { class: 'bar' }, this.text, this.service, this.outcome,
       h('button', { type: 'button', onclick: () => this.clear() }, 'Clear'),
-      h('button', { type: 'button', onclick: () => this.save('asked.har', '/journal.har') }, 'Save as .har'), h('button', { type: 'button', onclick: () => this.save('asked.jsonl', '/journal.jsonl') }, '… as .jsonl'), this.count), this.trouble, this.list.element, this.one)
+      h('button', { type: 'button', onclick: () => this.save('journal.har', '/journal.har') }, 'Save as .har'), h('button', { type: 'button', onclick: () => this.save('journal.jsonl', '/journal.jsonl') }, '… as .jsonl'), this.count), this.trouble, this.list.element, this.one)
     this.forget()
   }
 

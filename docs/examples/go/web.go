@@ -18,7 +18,7 @@ import (
 // Cloud has a client for each service.
 type Cloud struct{ compute, image, network *gophercloud.ServiceClient }
 
-// Connect logs in as OS_USERNAME, OS_PASSWORD and so on say.
+// Connect logs in with the credentials in OS_USERNAME, OS_PASSWORD and so on.
 func Connect() (*Cloud, error) {
 	provider, err := openstack.AuthenticatedClient(gophercloud.AuthOptions{
 		IdentityEndpoint: os.Getenv("OS_AUTH_URL"),
@@ -43,7 +43,7 @@ func Connect() (*Cloud, error) {
 	return &Cloud{compute, image, network}, err
 }
 
-// Boot returns a new server when it runs, with a network and a key of its own.
+// Boot creates a server with its own network and key pair, and returns it once it is ACTIVE.
 func (cloud *Cloud) Boot(name, image, flavor string) (*servers.Server, error) {
 	pages, err := images.List(cloud.image, images.ListOpts{Name: image}).AllPages()
 	if err != nil {
@@ -79,7 +79,7 @@ func (cloud *Cloud) Boot(name, image, flavor string) (*servers.Server, error) {
 	return servers.Get(cloud.compute, server.ID).Extract()
 }
 
-// create asks up to three times while the cloud is busy.
+// create tries up to three times while the cloud is busy.
 func (cloud *Cloud) create(options servers.CreateOptsBuilder) (server *servers.Server, err error) {
 	for try := 0; try < 3; try++ {
 		server, err = servers.Create(cloud.compute, options).Extract()

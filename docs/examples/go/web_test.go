@@ -19,18 +19,18 @@ func TestAServerBoots(t *testing.T) {
 	}
 }
 
-func TestABusyCloudIsAskedAgain(t *testing.T) {
+func TestItRetriesWhileTheCloudIsBusy(t *testing.T) {
 	cloud := newCloud(t)
 	control(t, "POST", "/faults", `{"operation": "POST /servers", "status": 503, "count": 2}`)
 	if _, err := cloud.Boot("web", "cirros-0.6.3-x86_64-disk", "1"); err != nil {
 		t.Fatal(err)
 	}
-	if asked := control(t, "GET", "/journal?operation=POST+/servers", "").Count; asked != 3 {
-		t.Errorf("it was asked for %d servers", asked)
+	if count := control(t, "GET", "/journal?operation=POST+/servers", "").Count; count != 3 {
+		t.Errorf("%d requests for servers instead of 3", count)
 	}
 }
 
-// newCloud is the cloud as it was at first.
+// newCloud resets the cloud and logs in.
 func newCloud(t *testing.T) *Cloud {
 	t.Helper()
 	control(t, "POST", "/reset", "")
@@ -41,7 +41,7 @@ func newCloud(t *testing.T) *Cloud {
 	return cloud
 }
 
-// control asks the control API of the cloud; how many there are is all that these tests read of what it answers.
+// control calls the control API of the cloud. Of the response, these tests only need the count.
 func control(t *testing.T, method, path, body string) (answer struct{ Count int }) {
 	t.Helper()
 	request, err := http.NewRequest(method, os.Getenv("COMPUTEAPI_CONTROL_URL")+path, strings.NewReader(body))

@@ -6,7 +6,7 @@ from openstack.exceptions import HttpException
 
 
 def boot(cloud, name, image, flavor):
-    """A new server when it runs, with a network and a key of its own."""
+    """Create a server with its own network and key pair; return it once it is ACTIVE."""
     network = cloud.network.create_network(name=name)
     cloud.network.create_subnet(name=name, network_id=network.id, cidr='10.9.0.0/24', ip_version=4)
     cloud.compute.create_keypair(name=name)
@@ -22,7 +22,7 @@ def boot(cloud, name, image, flavor):
 
 
 def create(cloud, **facts):
-    """Asks up to three times while the cloud is busy."""
+    """Tries up to three times while the cloud is busy."""
     for tries_left in (2, 1, 0):
         try:
             return cloud.compute.create_server(**facts)

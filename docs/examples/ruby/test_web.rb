@@ -17,18 +17,18 @@ class TestWeb < Minitest::Test
     assert_equal 'web', server.key_name
   end
 
-  def test_a_busy_cloud_is_asked_again
+  def test_it_retries_while_the_cloud_is_busy
     control(Net::HTTP::Post, '/faults', { operation: 'POST /servers', status: 503, count: 2 })
     @web.boot('web', **CIRROS)
     assert_equal 3, control(Net::HTTP::Get, '/journal?operation=POST+/servers')['count']
   end
 
-  def test_a_server_that_fails_is_not_taken_for_one_that_runs
+  def test_a_server_that_fails_to_boot_is_an_error
     control(Net::HTTP::Post, '/faults', { hypervisor: 'spawn', effect: 'fail', server: 'web' })
     assert_raises(RuntimeError) { @web.boot('web', **CIRROS) }
   end
 
-  # Ask the control API of the cloud; what it answers.
+  # Calls the control API of the cloud; returns the response.
   def control(method, path, body = nil)
     uri = URI(ENV['COMPUTEAPI_CONTROL_URL'] + path)
     request = method.new(uri, 'X-Control-Token' => ENV['COMPUTEAPI_CONTROL_TOKEN'])

@@ -2,7 +2,7 @@
 require 'fog/openstack'
 
 class Web
-  # As OS_USERNAME, OS_PASSWORD and so on say.
+  # With the credentials in OS_USERNAME, OS_PASSWORD and so on.
   def initialize
     login = {
       openstack_auth_url: ENV['OS_AUTH_URL'],
@@ -17,7 +17,7 @@ class Web
     @network = Fog::OpenStack::Network.new(login)
   end
 
-  # A new server when it runs, with a network and a key of its own.
+  # Creates a server with its own network and key pair; returns it once it is ACTIVE.
   def boot(name, image:, flavor:)
     network = @network.networks.create(name: name)
     @network.subnets.create(name: name, network_id: network.id, cidr: '10.9.0.0/24', ip_version: 4)
@@ -35,7 +35,7 @@ class Web
 
   private
 
-  # Asks up to three times while the cloud is busy.
+  # Tries up to three times while the cloud is busy.
   def create(**facts)
     tries = 0
     begin

@@ -1,4 +1,4 @@
-# A web server, with a network and a key of its own, in the cloud that OS_AUTH_URL, OS_USERNAME and so on name.
+# A web server with its own network and key pair, in the cloud that OS_AUTH_URL, OS_USERNAME and so on name.
 
 terraform {
   required_providers {
