@@ -143,14 +143,14 @@ def _add(parsers: Parsers, name: str, run: Run | None, text: str) -> argparse.Ar
 def _add_serve(parsers: Parsers) -> None:
     text = 'run a complete cloud in this process: compute with built-in identity, images, networks and volumes'
     serve = _add(parsers, 'serve', commands.serve, text)
-    serve.add_argument('--host', default='127.0.0.1', help='the address to listen at (%(default)s)')
+    serve.add_argument('--host', default='127.0.0.1', help='the address to listen on (%(default)s)')
     serve.add_argument(
-        '--port', type=port, default=8774, help='the port to listen at, 0 for any free port (%(default)s)'
+        '--port', type=port, default=8774, help='the port to listen on, 0 for any free port (%(default)s)'
     )
     serve.add_argument(
         '--public-url',
         metavar='URL',
-        help='the URL at which clients reach the cloud; links and the catalog then name no other host',
+        help='the URL at which clients reach the cloud; links and the catalog then use only this URL',
     )
     serve.add_argument(
         '--metadata-port',
@@ -248,7 +248,7 @@ def _add_db(parsers: Parsers) -> None:
             required=True,
             type=date,
             metavar='DATE',
-            help='what was deleted before this date (UTC), e.g. 2026-01-31',
+            help='only what was deleted, or expired, before this date (UTC), e.g. 2026-01-31',
         )
         command.add_argument(
             '--batch',
@@ -300,8 +300,8 @@ def _add_status(parsers: Parsers) -> None:
         nargs='*',
         metavar='upgrade check',
         choices=[[], 'upgrade', 'check'],
-        help='check whether the service can run, like other services do: exit status 0 if so, 1 with warnings, 2 if '
-        'not',
+        help='check whether the service can run, as other OpenStack services do: exit status 0 if so, 1 with '
+        'warnings, 2 if not',
     )
 
 

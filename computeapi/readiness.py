@@ -60,7 +60,7 @@ class Readiness:
             return {'database': Condition(False, why), 'schema': UNKNOWN, 'workers': UNKNOWN}
 
     def of_workers(self) -> Condition:
-        """The workers of all processes; each process with workers reports within the time of a lease that it lives."""
+        """The workers of all processes; each process with workers sends a heartbeat within the time of a lease."""
         seconds = self.conf.task_lease
         seen = self.store.ask(processes.workers_since, self.store.clock() - timedelta(seconds=seconds))
         if seen:
@@ -109,7 +109,7 @@ class RecentConditions:
         try:
             conditions = self.check()
         except Exception as error:
-            conditions = {'service': Condition(False, f'It could not be looked at: {type(error).__name__}.')}
+            conditions = {'service': Condition(False, f'The check failed: {type(error).__name__}.')}
         self.ended = self.clock()
         found.set_result(conditions)
 

@@ -18,12 +18,12 @@ def listening(name: str, port: int) -> list[cfg.Opt]:
         cfg.StrOpt(
             f'{name}_host',
             default='0.0.0.0',
-            help='The address at which `computeapi consoleproxy` listens. `serve` uses its --host option instead.',
+            help='The address on which `computeapi consoleproxy` listens. `serve` uses its --host option instead.',
         ),
         cfg.PortOpt(
             f'{name}_port',
             default=port,
-            help='The port at which the proxy listens; 0, the default in `serve`: any free port.',
+            help='The port on which the proxy listens; 0, the default in `serve`: any free port.',
         ),
     ]
 

@@ -13,7 +13,7 @@ from computeapi.listening import listening_at
 
 
 class Door(NamedTuple):
-    """A console type and the options of its proxy: their group, the address to listen at, and the URL.
+    """A console type and the options of its proxy: their group, the address to listen on, and the URL.
 
     url: the template of the default URL, by host and port; {s} is an s with TLS, and empty without.
     """

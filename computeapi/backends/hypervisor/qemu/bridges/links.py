@@ -90,7 +90,7 @@ def set_addresses(bridge: str, wanted: Iterable[str]) -> None:
 
 
 def label_of(bridge: str, address: str) -> str:
-    """The label of an address. dnsmasq listens at those whose label is the name of its interface. A lone address, of
+    """The label of an address. dnsmasq listens on those whose label is the name of its interface. A lone address, of
     a guest or of a gateway outside, must not be one of them: it can be on several bridges, and move to another."""
     return f'{bridge}:' if address.endswith('/32') else bridge
 
