@@ -18,7 +18,7 @@ from oslo_config import cfg
 SHORTEST_SECRET = 32
 # The largest sum of clock difference and transport time between two machines.
 MOST_SECONDS = 60
-Texts = tuple[str, ...]
+Keys = tuple[str, ...]
 """Keys, or the secrets that they are derived from: the first signs, and all are accepted. While one is being replaced,
 there are two."""
 
@@ -28,11 +28,11 @@ def key_of(secret: str, host: str) -> str:
     return hmac.new(secret.encode(), f'agent {host}'.encode(), hashlib.sha256).hexdigest()
 
 
-def keys_of(secrets: Texts, host: str) -> Texts:
+def keys_of(secrets: Keys, host: str) -> Keys:
     return tuple(key_of(secret, host) for secret in secrets)
 
 
-def secrets_of(conf: cfg.ConfigOpts) -> Texts:
+def secrets_of(conf: cfg.ConfigOpts) -> Keys:
     """The control plane's secrets; cfg.ConfigFileValueError if one is too short to be safe."""
     found = _given(conf, 'secret')
     if any(len(secret) < SHORTEST_SECRET for secret in found):
@@ -40,12 +40,12 @@ def secrets_of(conf: cfg.ConfigOpts) -> Texts:
     return found
 
 
-def own_keys(conf: cfg.ConfigOpts) -> Texts:
+def own_keys(conf: cfg.ConfigOpts) -> Keys:
     """The keys of this host's agent; cfg.ConfigFileValueError if the option is set, and empty."""
     return _given(conf, 'key')
 
 
-def _given(conf: cfg.ConfigOpts, name: str) -> Texts:
+def _given(conf: cfg.ConfigOpts, name: str) -> Keys:
     # What is set to nothing by mistake must not turn signatures off.
     found: list[str] | None = conf.agent[name]
     if found == []:
@@ -53,7 +53,7 @@ def _given(conf: cfg.ConfigOpts, name: str) -> Texts:
     return tuple(found or ())
 
 
-def sign(keys: Texts, method: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def sign(keys: Keys, method: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a call on the bus; if there are keys, with a nonce and a signature by the first."""
     if not keys:
         return {**arguments}
@@ -61,7 +61,7 @@ def sign(keys: Texts, method: str, arguments: Mapping[str, Any]) -> dict[str, An
     return {**said, 'signed': {'moment': moment, 'digest': _digest(keys[0], method, said, moment)}}
 
 
-def is_signed(keys: Texts, method: str, arguments: Mapping[str, Any]) -> bool:
+def is_signed(keys: Keys, method: str, arguments: Mapping[str, Any]) -> bool:
     """Whether the message was signed with one of the keys just now; always true without keys."""
     if not keys:
         return True
@@ -80,7 +80,7 @@ class Receiver:
     keys: as for `is_signed`.  since: what was signed by then, in seconds since the epoch, is rejected, because the
     receiver's previous process may have accepted it."""
 
-    def __init__(self, keys: Texts, since: float = 0):
+    def __init__(self, keys: Keys, since: float = 0):
         self.keys, self.since = keys, int(since)
         self._lock = threading.Lock()
         # By digest, the time at which the signature becomes invalid; in the order in which they came.
