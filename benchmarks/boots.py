@@ -129,7 +129,7 @@ def main() -> None:
         clouds = [stack.enter_context(cloud(hosts, chosen.database)) for hosts in chosen.hosts]
         print(f'{LOOP} additions take {calibration():.2f} s of CPU time on this machine')
         one_by_one(clouds, chosen.boots, chosen.rounds)
-        together(clouds, chosen.many)
+        boot_many(clouds, chosen.many)
         if chosen.workers:
             throughput(clouds, chosen.workers, chosen.tasks, chosen.boots * chosen.rounds)
 
@@ -138,9 +138,9 @@ def one_by_one(clouds: list[BootingCloud], boots: int, rounds: int) -> None:
     """Measure each kind of boot in turn, round after round; ratios are to the first kind in the same round."""
     kinds = [(cloud, networked) for networked in (False, True) for cloud in clouds]
     for kind in kinds:
-        several(*kind, 3)
+        cost_of_boots(*kind, 3)
     garbage.spare_what_is_there()
-    found = [[several(*kind, boots) for kind in kinds] for _ in range(rounds)]
+    found = [[cost_of_boots(*kind, boots) for kind in kinds] for _ in range(rounds)]
     print(f'{"hosts":>5} {"networks":>8} {"CPU ms":>8} {"ratio":>6} {"statements":>10} {"transactions":>12}')
     for place, (cloud, networked) in enumerate(kinds):
         of_kind = [row[place] for row in found]
@@ -150,7 +150,7 @@ def one_by_one(clouds: list[BootingCloud], boots: int, rounds: int) -> None:
         print(f'{cloud.hosts:5} {int(networked):8} {seconds * 1e3:8.2f} {ratio:6.2f} {counted}')
 
 
-def several(cloud: BootingCloud, networked: bool, boots: int) -> tuple[float, float, float]:
+def cost_of_boots(cloud: BootingCloud, networked: bool, boots: int) -> tuple[float, float, float]:
     """Seconds of CPU time, statements and transactions per boot."""
     counts = cloud.counts
     before = (time.process_time(), counts.statements, counts.transactions)
@@ -161,7 +161,7 @@ def several(cloud: BootingCloud, networked: bool, boots: int) -> tuple[float, fl
     return seconds, statements, transactions
 
 
-def together(clouds: list[BootingCloud], many: int) -> None:
+def boot_many(clouds: list[BootingCloud], many: int) -> None:
     """Boot many servers that one request creates."""
     for cloud in clouds:
         counts, peak = cloud.counts, memory()
@@ -181,7 +181,7 @@ def together(clouds: list[BootingCloud], many: int) -> None:
 def throughput(clouds: list[BootingCloud], workers: int, tasks: int, boots: int) -> None:
     """Servers that this process requests, one after the other, and that the worker processes boot."""
     for cloud in clouds:
-        with working(cloud, workers, tasks) as spent:
+        with worker_processes(cloud, workers, tasks) as cpu:
             begin, own, before = time.perf_counter(), time.process_time(), cloud.active()
             for _ in range(boots):
                 cloud.post(False)
@@ -191,24 +191,24 @@ def throughput(clouds: list[BootingCloud], workers: int, tasks: int, boots: int)
             own = time.process_time() - own
         print(
             f'{active} boots on {cloud.hosts} hosts by {workers} workers: {boots / seconds:.1f} per second; CPU time '
-            f'per boot {own / boots * 1e3:.2f} ms of the API process and {spent[0] / boots * 1e3:.2f} ms of the workers'
+            f'per boot {own / boots * 1e3:.2f} ms of the API process and {cpu[0] / boots * 1e3:.2f} ms of the workers'
         )
 
 
 @contextmanager
-def working(cloud: BootingCloud, workers: int, tasks: int) -> Iterator[list[float]]:
+def worker_processes(cloud: BootingCloud, workers: int, tasks: int) -> Iterator[list[float]]:
     """Run worker processes for the cloud; at the end, the list holds the CPU time that they used after their start."""
     environment = dict(os.environ)
     for (group, name), value in options(Path(cloud.conf.standalone.data_dir), cloud.hosts, cloud.database).items():
         environment[f'OS_{group}__{name}'.upper()] = str(value)
     command = [sys.executable, '-m', 'computeapi', 'worker', '--workers', str(tasks)]
     processes = [subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) for _ in range(workers)]
-    spent: list[float] = []
+    cpu: list[float] = []
     try:
         time.sleep(8)
         begin = sum(map(cpu_of, processes))
-        yield spent
-        spent.append(sum(map(cpu_of, processes)) - begin)
+        yield cpu
+        cpu.append(sum(map(cpu_of, processes)) - begin)
     finally:
         for process in processes:
             process.terminate()

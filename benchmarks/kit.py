@@ -59,11 +59,11 @@ def requests(rounds: int) -> None:
 def between_tests(servers: int, rounds: int) -> None:
     """Measure the CPU time of a cloud in this process, once all modules are imported."""
     with Cloud() as cloud:
-        tell('start', [cost(lambda: Cloud().__enter__().stop()) for _ in range(5)])
-        tell('reset', [cost(cloud.reset) for _ in range(rounds)])
+        report_times('start', [cost(lambda: Cloud().__enter__().stop()) for _ in range(5)])
+        report_times('reset', [cost(cloud.reset) for _ in range(rounds)])
         cloud.load(scene(servers))
-        tell('snapshot', [cost(lambda number=number: cloud.snapshot(f'{number}')) for number in range(rounds)])
-        tell('restore', [cost(lambda: cloud.restore('0')) for _ in range(rounds)])
+        report_times('snapshot', [cost(lambda number=number: cloud.snapshot(f'{number}')) for number in range(rounds)])
+        report_times('restore', [cost(lambda: cloud.restore('0')) for _ in range(rounds)])
 
 
 def scene(servers: int) -> dict:
@@ -85,7 +85,7 @@ def cost(act: Callable[[], object]) -> float:
     return time.process_time() - begin
 
 
-def tell(name: str, seconds: list[float]) -> None:
+def report_times(name: str, seconds: list[float]) -> None:
     print(f'{name:8} {statistics.median(seconds) * 1e3:7.1f} ms ({min(seconds) * 1e3:.1f} to {max(seconds) * 1e3:.1f})')
 
 

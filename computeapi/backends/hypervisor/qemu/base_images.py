@@ -165,7 +165,7 @@ def bounded(data: Iterable[bytes], most: int) -> Iterator[bytes]:
     for chunk in data:
         size += len(chunk)
         if size > most:
-            raise HypervisorError(f'The image is longer than the {most} bytes that this host accepts.')
+            raise HypervisorError(f'The image is larger than the {most} bytes that this host accepts.')
         yield chunk
 
 
