@@ -2,7 +2,7 @@
 
 import ssl
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from socket import socket
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -85,12 +85,31 @@ def open_doors(conf: cfg.ConfigOpts, stack: ExitStack, host: str, public_url: st
 
 
 def tls(conf: cfg.ConfigOpts) -> ssl.SSLContext | None:
-    """The TLS context of the doors; None without TLS. cfg.Error for unusable files."""
+    """The TLS context of the doors; None without TLS. cfg.Error for unusable files.
+
+    The files are read again for each connection, so that a renewed certificate takes effect without a restart, which
+    would disconnect everybody.
+    """
     if not conf.cert:
         return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+
     try:
-        context.load_cert_chain(conf.cert, conf.key)
+        context = latest = _certified(conf)
     except OSError as error:
         raise cfg.ConfigFileValueError(f'[DEFAULT]cert and key: {error}') from None
+
+    def renew(connection: ssl.SSLObject, name: str | None, first: ssl.SSLContext) -> None:
+        nonlocal latest
+        # While the files are being replaced they may not belong together.
+        with suppress(OSError):
+            latest = _certified(conf)
+        connection.context = latest
+
+    context.sni_callback = renew
+    return context
+
+
+def _certified(conf: cfg.ConfigOpts) -> ssl.SSLContext:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(conf.cert, conf.key)
     return context

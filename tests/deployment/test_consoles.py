@@ -218,7 +218,11 @@ def test_tokens_are_in_no_log(deployment, beside, server, url):
 
 @pytest.fixture(scope='module')
 def certificate(tmp_path_factory):
-    """A file with a certificate for this machine and its key."""
+    return certify(tmp_path_factory.mktemp('tls') / 'certificate.pem')
+
+
+def certify(file):
+    """Write a certificate for this machine and its key to a file."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, '127.0.0.1')])
     now = datetime.datetime.now(datetime.UTC)
@@ -230,7 +234,6 @@ def certificate(tmp_path_factory):
         .add_extension(address, False)
         .sign(key, hashes.SHA256())
     )
-    file = tmp_path_factory.mktemp('tls') / 'certificate.pem'
     formats = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     file.write_bytes(key.private_bytes(*formats) + made.public_bytes(serialization.Encoding.PEM))
     return file
@@ -245,6 +248,20 @@ def test_consoles_over_tls(deployment, server, start, certificate):
                 opened.read_until('web> ')
         page = requests.get(f'https://{proxy.door("novnc")}/vnc_auto.html', verify=str(certificate), timeout=PATIENCE)
         assert page.status_code == 200
+
+
+def test_a_certificate_is_renewed_without_a_restart(deployment, server, start, tmp_path):
+    file = certify(tmp_path / 'certificate.pem')
+    with proxying(start, deployment.database, OS_DEFAULT__CERT=str(file)) as proxy:
+        url = f'wss://{proxy.door("serial")}/?token={token_of(deployment.url(server, "serial"))}'
+        with Terminal(url, ssl=ssl.create_default_context(cafile=file)) as terminal:
+            terminal.read_until('web> ')
+            renewed, page = certify(tmp_path / 'renewed.pem'), f'https://{proxy.door("novnc")}/vnc_auto.html'
+            for text in (renewed.read_text(), 'half of a certificate'):
+                file.write_text(text)
+                assert requests.get(page, verify=str(renewed), timeout=PATIENCE).status_code == 200
+            terminal.type('still here')
+            terminal.read_until('still here')
 
 
 def test_a_certificate_that_is_none_is_named(start, tmp_path):
