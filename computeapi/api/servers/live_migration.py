@@ -7,11 +7,12 @@ from computeapi.api.servers.schemas import HOST_OR_NULL
 from computeapi.api.servers.subject import ServerController, action
 from computeapi.api.types import NOTHING, SPOKEN_BOOLEAN
 from computeapi.booleans import FALSE, TRUE, spoken
-from computeapi.compute.servers.live_migration import UNDER_WAY
+from computeapi.compute.servers.changes import check
+from computeapi.compute.servers.live_migration import CANCEL, FORCE_COMPLETE, UNDER_WAY
 from computeapi.db.listing import MOST_DIGITS
 from computeapi.db.servers import Server
-from computeapi.errors import Conflict, MigrationNotFound, NotFound
-from computeapi.states import MigrationType, TaskState
+from computeapi.errors import MigrationNotFound, NotFound
+from computeapi.states import MigrationType
 from computeapi.versions import ABSENT, added, changed, removed
 from computeapi.web.contract import ADMIN, MANAGER_OR_ADMIN, Policy
 from computeapi.web.controller import action as any_action
@@ -105,7 +106,7 @@ class ServerMigrations(ServerController):
     @api_version('2.24')
     def abort(self, req: Request, server: Server, id: str) -> None:
         """Abort a live migration."""
-        check_migrating(server, 'abort live migration')
+        check(req.context, server, CANCEL.requirement)
         move = self.cloud.live_migrations.find(server, number(id, NotFound()))
         self.cloud.live_migrations.abort(req.context, server, move, even_waiting=bool(req.behaviour.even_waiting))
 
@@ -113,14 +114,9 @@ class ServerMigrations(ServerController):
     @api_version('2.22')
     def force_complete(self, req: Request, server: Server, id: str, body: Any) -> None:
         """Force a live migration to complete."""
-        check_migrating(server, 'force_complete')
+        check(req.context, server, FORCE_COMPLETE.requirement)
         move = self.cloud.live_migrations.find(server, number(id, NotFound()))
         self.cloud.live_migrations.force_complete(req.context, server, move)
-
-
-def check_migrating(server: Server, what: str) -> None:
-    if server.task_state != TaskState.MIGRATING:
-        raise Conflict(f"Instance {server.uuid} is in an invalid state for '{what}'")
 
 
 def number(text: str, missing: NotFound) -> int:

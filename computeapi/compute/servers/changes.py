@@ -183,6 +183,8 @@ def refusal(server: Server | None, server_id: str, requirement: Requirement) -> 
         return ServerNotFound(id=server_id)
     if requirement.allowed is not None and server.vm_state not in requirement.allowed:
         state = f'vm_state {server.vm_state}'
+    elif server.task_state is None:
+        return invalid_state(server, requirement)
     else:
         state = f'task_state {server.task_state}'
     return Conflict(f"Cannot '{requirement.asked or requirement.name}' instance {server_id} while it is in {state}")

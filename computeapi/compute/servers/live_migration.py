@@ -15,7 +15,7 @@ from computeapi.compute.servers.changes import Changes, locked
 from computeapi.compute.tasks.fence import Superseded
 from computeapi.compute.tasks.job import Job, fault_of, unchanged
 from computeapi.compute.tasks.queue import thawed
-from computeapi.compute.tasks.transition import Transition, beside
+from computeapi.compute.tasks.transition import Requirement, Transition, beside
 from computeapi.context import Context
 from computeapi.db import allocations, server_migrations
 from computeapi.db import servers as rows
@@ -76,16 +76,27 @@ LIVE_MIGRATE = Transition(
 
 
 class Word(NamedTuple):
-    """An operation on a live migration in progress: its recorded action and event, and its name in refusals."""
+    """An operation on a live migration in progress: its recorded action and event, its name in refusals, and when."""
 
     name: str
     event: str
     text: str
+    requirement: Requirement
 
 
 LEAVE_HOST = beside('leave_host')
-CANCEL = Word('live_migration_cancel', 'compute_live_migration_abort', 'abort live migration')
-FORCE = Word('live_migration_force_complete', 'compute_live_migration_force_complete', 'force complete')
+CANCEL = Word(
+    'live_migration_cancel',
+    'compute_live_migration_abort',
+    'abort live migration',
+    Requirement('abort live migration', while_doing={TaskState.MIGRATING}),
+)
+FORCE_COMPLETE = Word(
+    'live_migration_force_complete',
+    'compute_live_migration_force_complete',
+    'force complete',
+    Requirement('force_complete', allowed={VMState.ACTIVE}, while_doing={TaskState.MIGRATING}),
+)
 
 
 class LiveMigrations:
@@ -188,7 +199,7 @@ class LiveMigrations:
 
     def force_complete(self, context: Context, server: Server, migration: Migration) -> None:
         """Force a running live migration to complete now, at the cost of a pause."""
-        self._steer(context, server, migration, FORCE, MigrationStatus.FORCING)
+        self._steer(context, server, migration, FORCE_COMPLETE, MigrationStatus.FORCING)
 
     def _withdraw(self, context: Context, server: Server, migration: Migration) -> bool:
         """Cancel a live migration that has at most prepared a host; returns whether it was still waiting."""

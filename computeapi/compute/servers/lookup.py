@@ -33,7 +33,9 @@ AWAKE = frozenset({VMState.ACTIVE, VMState.PAUSED, VMState.SUSPENDED, VMState.ST
 UPDATE_METADATA = Requirement('update metadata', allowed=AWAKE, while_doing=None)
 DELETE_METADATA = Requirement('delete metadata', allowed=AWAKE, while_doing=None)
 UPDATE_TAGS = Requirement('update tags', allowed=AWAKE, while_doing=None, lockable=False, launched=False)
-DELETE_TAGS = Requirement('delete tags', allowed=AWAKE, while_doing=None, lockable=False, launched=False)
+UPDATE_TAG = replace(UPDATE_TAGS, name='update tag')
+DELETE_TAGS = replace(UPDATE_TAGS, name='delete tags')
+DELETE_TAG = replace(UPDATE_TAGS, name='delete tag')
 
 
 class ServerManager:
@@ -210,7 +212,7 @@ class ServerManager:
     def add_tag(self, context: Context, server: Server, tag: str) -> bool:
         """Add the tag; returns whether it is new. Invalid if the server has the maximum number of tags."""
         with self.store.write() as connection:
-            tags = locked(connection, context, server, UPDATE_TAGS, (TAGS,)).tags
+            tags = locked(connection, context, server, UPDATE_TAG, (TAGS,)).tags
             if tag in tags:
                 return False
             if len(tags) >= MOST_TAGS:
@@ -220,7 +222,7 @@ class ServerManager:
 
     def delete_tag(self, context: Context, server: Server, tag: str) -> None:
         with self.store.write() as connection:
-            tags = locked(connection, context, server, DELETE_TAGS, (TAGS,)).tags
+            tags = locked(connection, context, server, DELETE_TAG, (TAGS,)).tags
             if tag not in tags:
                 raise NotFound(f"Instance {server.uuid} has no tag '{tag}'")
             rows.set_tags(connection, server.uuid, [other for other in tags if other != tag])

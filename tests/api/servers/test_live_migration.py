@@ -344,6 +344,29 @@ def test_an_abort_before_a_worker_came(api, migrate, running, abort, shown, sett
     assert shown()[:2] == ('ACTIVE', None) and last(api)[0] == 'cancelled'
 
 
+def refusals(api, server, as_='admin:project:admin'):
+    """What clients are told who abort a live migration of the server, or force it to complete."""
+    move = f'/servers/{server}/migrations/1'
+    answers = api.delete(move, '2.24', as_=as_), api.post(f'{move}/action', {'force_complete': None}, '2.22', as_=as_)
+    return [answer.json['conflictingRequest']['message'] for answer in answers]
+
+
+def test_what_does_not_run_is_neither_aborted_nor_forced(api, servers, server):
+    invalid = f"Instance {server} is in an invalid state for '{{}}'"
+    assert refusals(api, server) == [invalid.format('abort live migration'), invalid.format('force_complete')]
+    servers.change(server, task_state='pausing')
+    busy = f"Cannot '{{}}' instance {server} while it is in task_state pausing"
+    assert refusals(api, server) == [busy.format('abort live migration'), busy.format('force_complete')]
+    api.post(f'/servers/{server}/action', {'lock': None})
+    assert refusals(api, server, 'boss:project:manager') == [f'Instance {server} is locked'] * 2
+
+
+def test_only_active_servers_are_forced_to_complete_their_migration(api, servers, server):
+    servers.change(server, vm_state='paused', task_state='migrating')
+    answer = api.post(f'/servers/{server}/migrations/1/action', {'force_complete': None}, '2.22')
+    assert answer.status == 409 and 'while it is in vm_state paused' in answer.text
+
+
 def test_states_in_which_no_server_moves(migrate, servers, server):
     for state in ('stopped', 'suspended', 'rescued', 'error'):
         servers.change(server, vm_state=state)
