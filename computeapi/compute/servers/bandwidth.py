@@ -52,7 +52,7 @@ def find(job: Job, spec: Spec, asking: Asking, go_on: GoingOn | None = None, **v
         refusing.add(host)
         with job.store.write() as connection:
             allocations.release(connection, job.server.uuid)
-            job.write(connection, **placement.NOWHERE)
+            job.write(connection, **placement.HOSTLESS)
 
 
 def allocate(

@@ -22,7 +22,8 @@ from computeapi.errors import PortInUse, PortNotFound
 
 LOG = logging.getLogger(__name__)
 AGAIN_SECONDS = 5.0
-NOWHERE: dict[str, Any] = {'host': None, 'node': None, 'availability_zone': None}
+HOSTLESS: dict[str, Any] = {'host': None, 'node': None}
+NOWHERE: dict[str, Any] = {**HOSTLESS, 'availability_zone': None}
 
 
 def at(server: Server, host: str | None) -> Server:

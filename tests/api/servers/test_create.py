@@ -380,6 +380,7 @@ def test_images_say_how_disks_and_drives_are(made, create, world):
 def test_zones(made, world, zone, pinned, host, node):
     (server,) = made(as_=ADMIN, availability_zone=zone)
     assert server.pinned_availability_zone == pinned
+    assert server.availability_zone == (zone.split(':')[0] or None)
     ((_, _, arguments),) = work(world)
     assert (arguments['host'], arguments['node']) == (host, node)
     assert arguments['forced_host'] == bool(host or node)

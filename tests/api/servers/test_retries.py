@@ -121,6 +121,16 @@ def test_a_host_that_is_named_is_the_only_one(boot, state, fail, cloud, fault):
     assert fault(forced).startswith('The simulated hypervisor was told to fail') and state(forced)[0] == 'ERROR'
 
 
+def test_a_server_without_a_host_shows_the_zone_that_was_asked_for(api, create, fail, settle):
+    fail(*HOSTS)
+    server = create(availability_zone='nova').json['server']['id']
+    for status in ('BUILD', 'ERROR'):
+        shown = api.get(f'/servers/{server}', as_=ADMIN).json['server']
+        zone = shown['OS-EXT-AZ:availability_zone']
+        assert (shown['status'], shown['OS-EXT-SRV-ATTR:host'], zone) == (status, None, 'nova')
+        settle()
+
+
 def test_a_host_on_which_ports_cannot_be_bound(boot, state, cloud, fault, events, monkeypatch):
     create = cloud.networks.create_port
 

@@ -45,7 +45,7 @@ def give_up(job: Job, error: Exception) -> None:
     ports.disconnect(job.platform.networks, job.elevated, job.server)
     disks.release_all(job)
     job.store.tell(allocations.release, job.server.uuid)
-    job.fail(error, vm_state=VMState.ERROR, power_state=PowerState.NOSTATE, network_info=[], **placement.NOWHERE)
+    job.fail(error, vm_state=VMState.ERROR, power_state=PowerState.NOSTATE, network_info=[], **placement.HOSTLESS)
 
 
 def release_volumes(platform: Platform, task: Task, server: Server | None) -> None:
@@ -117,7 +117,7 @@ def retreat(job: Job) -> None:
     placement.let_go(job)
     with job.store.write() as connection:
         allocations.release(connection, job.server.uuid)
-        job.write(connection, task_state=TaskState.SCHEDULING, **placement.NOWHERE)
+        job.write(connection, task_state=TaskState.SCHEDULING, **placement.HOSTLESS)
 
 
 def schedule(job: Job, devices: list[BlockDevice]) -> None:

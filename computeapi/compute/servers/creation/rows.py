@@ -85,6 +85,8 @@ def server(context: Context, plan: Plan, server_id: str, index: int, count: int,
         **wishes(request),
         **resources(plan.flavor),
         **origin(plan),
+        # Until it has a host, a server shows the zone that was asked for.
+        'availability_zone': request.availability_zone or plan.zone,
         'pinned_availability_zone': plan.zone,
         'server_group_id': plan.group_id,
         'public_key': plan.public_key,
