@@ -267,12 +267,14 @@ def test_a_host_that_was_asked_for(hosts):
         place(scheduler, host='compute2', node='compute3')
 
 
-def test_a_forced_host_passes_no_filter(hosts):
+def test_a_forced_host_passes_no_filter_but_needs_room(hosts):
     hosts.change(services, 'compute2', disabled=True)
     scheduler = hosts.scheduler(enabled_filters=['ComputeFilter'])
     with pytest.raises(NoValidHost):
         place(scheduler, host='compute2')
-    assert place(scheduler, host='compute2', forced=True, vcpus=1000).name == 'compute2'
+    assert place(scheduler, host='compute2', forced=True).name == 'compute2'
+    with pytest.raises(NoValidHost, match='Claim: 0 hosts'):
+        place(scheduler, host='compute2', forced=True, vcpus=10_000_000)
 
 
 def test_hosts_that_will_not_do(hosts):

@@ -107,7 +107,7 @@ class Scheduler:
         """Claim what the server needs on the host; returns whether there is room."""
         if check is not None:
             check(host)
-        if spec.current_host is None and not spec.forced and not host.has_room(spec):
+        if spec.current_host is None and not host.has_room(spec):
             # A server that holds nothing yet needs all of it.
             return False
         with self.store.write() as connection:

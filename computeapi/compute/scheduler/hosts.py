@@ -164,7 +164,7 @@ def claim(connection: sa.Connection, spec: Spec, host: HostState, ratios: Ratios
     """Claim what *spec* needs on *host*, in the caller's transaction; returns whether there was room.
 
     The rows of the group and of the host are locked first, so that claims of one group and on one host are serialized;
-    the group's policy is checked again under the lock. A forced server always fits.
+    the group's policy is checked again under the lock, unless the host is forced.
     The server keeps what it already holds there: a resize on the same host may have to be reverted.
     """
     if spec.group_id is not None:
@@ -174,8 +174,7 @@ def claim(connection: sa.Connection, spec: Spec, host: HostState, ratios: Ratios
         return False
     used, held = locked
     needs = Amounts(*map(max, held, spec.needs))
-    fits = spec.forced or (_fits(needs, used - held, host, ratios) and _group_allows(connection, spec, host))
-    if not fits:
+    if not _fits(needs, used - held, host, ratios) or not (spec.forced or _group_allows(connection, spec, host)):
         return False
     allocations.replace(connection, spec.server_id, host.name, held, needs)
     return True

@@ -24,13 +24,17 @@ AGAIN_SECONDS = 2.0
 
 
 def strand(job: Job, error: Exception) -> None:
-    """Leave the server in ERROR on the host that is down, from which it can be evacuated again."""
+    """Leave the server in ERROR on the host that is down, from which it can be evacuated again.
+
+    A server that was forced to a host without room keeps its state.
+    """
     found = moves.migration_of(job).dest_host is not None
     moves.end(job, MigrationStatus.FAILED if found else MigrationStatus.ERROR)
     placement.bind(job.platform, job.elevated, job.server, job.server.host)
     if found:
         disks.reconnect(job.platform, job.elevated, job.server, job.server.host)
-    job.fail(error, vm_state=VMState.ERROR, power_state=job.power())
+    spared = not found and job.arguments['force'] and job.arguments['host'] is not None
+    job.fail(error, vm_state=job.server.vm_state if spared else VMState.ERROR, power_state=job.power())
 
 
 EVACUATE = Transition(

@@ -5,6 +5,7 @@ import pytest
 import sqlalchemy as sa
 
 from computeapi.compute.servers import evacuation
+from computeapi.db.allocations import Amounts, replace
 from computeapi.db.tables.servers import domains
 
 
@@ -53,6 +54,18 @@ def test_its_record_tells_no_flavors(api, act, server, shown, force_down):
     (move,) = api.get(f'/os-migrations?instance_uuid={server}', '2.59').json['migrations']
     assert (move['migration_type'], move['status'], move['source_compute']) == ('evacuation', 'done', before)
     assert move['old_instance_type_id'] is move['new_instance_type_id'] is None
+
+
+@pytest.mark.parametrize(('version', 'forced'), [('2.28', {}), ('2.67', {'force': True}), ('2.67', {})])
+def test_a_host_without_room_takes_nothing_even_if_forced(api, act, shown, store, force_down, version, forced):
+    before = shown()
+    (there,) = {'compute1', 'compute2'} - {before[2]}
+    store.tell(replace, 'other', there, Amounts(), Amounts(0, 1024 * 1024, 0))
+    force_down(before[2], True)
+    assert act('evacuate', {'host': there} | forced, version).status == 200
+    state = 'ACTIVE' if forced or version == '2.28' else 'ERROR'
+    assert shown() == (state, None, before[2])
+    assert api.get('/os-migrations', '2.59').json['migrations'][0]['status'] == 'error'
 
 
 @pytest.fixture

@@ -66,7 +66,7 @@ class ServerRequest:
     """One server, or several that differ only in their names.
 
     networks: 'auto', 'none' or the interfaces in order; None if unspecified.
-    host, node: where it should run, if the scheduler agrees; forced_host, forced_node: whatever the scheduler says.
+    host, node: where it should run, if the scheduler agrees; forced_host, forced_node: whatever the filters say.
     root_by_name: the disk to boot from is the one with the name of the root device, or else the image.
     """
 
