@@ -5,8 +5,8 @@ from oslo_config import cfg
 PROXY = [
     cfg.StrOpt(
         'cert',
-        help='PEM file with the TLS certificate of the console proxies and its intermediate certificates, which is read '
-        'for each connection; unset: they do not use TLS.',
+        help='PEM file with the TLS certificate of the console proxies and its intermediate certificates, read for '
+        'each connection; unset: they do not use TLS.',
     ),
     cfg.StrOpt('key', help='PEM file with the private key of that certificate, if it is not in the same file.'),
 ]
