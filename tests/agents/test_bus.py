@@ -157,7 +157,7 @@ def test_an_agent_begins_when_its_user_gets_his_permissions(restricted, transpor
     broker.control('clear_permissions', '-p', broker.VHOST, user)
     with opened(transport_url, exchange=name) as control, opened(restricted, 'agent-compute1', exchange=name) as agent:
         agent.serve('agent-compute1', Echo(), 4)
-        eventually(lambda: any('does not allow' in each for each in caplog.messages))
+        eventually(lambda: any('delivers no calls' in each for each in caplog.messages))
         broker.control('set_permissions', '-p', broker.VHOST, user, *rights)
         assert answered(control, 'agent-compute1') == 'begin'
 
