@@ -117,7 +117,7 @@ class NeutronPorts(NeutronClient):
 
     def delete_port(self, context: Context, port_id: str) -> None:
         if is_id(port_id):
-            with suppress(errors.PortNotFound):
+            with suppress(errors.NotFound):
                 self.ask(context, 'DELETE', f'/ports/{port_id}')
 
     def add_fixed_ip(self, context: Context, port_id: str) -> Port:
