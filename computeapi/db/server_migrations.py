@@ -56,11 +56,8 @@ def insert(
 ) -> int:
     """Record that the caller has a server moved, to another flavor if one is given; returns the ID of the row."""
     # The API shows no flavors for evacuations; all other types have both, even if they are the same.
-    flavors = (
-        (None, None)
-        if migration_type == MigrationType.EVACUATION
-        else (server.flavor, dict(new_flavor or server.flavor))
-    )
+    both = server.flavor, dict(new_flavor or server.flavor)
+    flavors = (None, None) if migration_type == MigrationType.EVACUATION else both
     values = {
         'uuid': chance.new_id(),
         'server_id': server.uuid,
