@@ -27,7 +27,7 @@ from computeapi.backends.hypervisor.remote.calls import (
     signature,
 )
 from computeapi.backends.hypervisor.remote.codec import UNREADABLE
-from computeapi.backends.hypervisor.remote.signing import Receiver
+from computeapi.backends.hypervisor.remote.signing import Keys, Receiver
 from computeapi.db.servers import Server
 from computeapi.errors import Error, NeighbourAway, NotSupported
 
@@ -40,7 +40,7 @@ class AgentEndpoint:
     """Its public methods can be called. They always answer JSON, also for errors.
 
     neighbour_timeout: the seconds for which an operation waits for a service that is away.
-    keys: those with one of which calls must be signed; empty: all callers are trusted.
+    keys: calls must be signed with one of them; empty: all callers are trusted.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class AgentEndpoint:
         lanes: Lanes,
         gate: ConsoleGate,
         neighbour_timeout: float = 0,
-        keys: tuple[str, ...] = (),
+        keys: Keys = (),
     ):
         self._host, self._driver, self._memory, self._lanes, self._gate = host, driver, memory, lanes, gate
         self._neighbour_timeout, self._receiver = neighbour_timeout, Receiver(keys, time.time())

@@ -10,7 +10,7 @@ from dataclasses import replace
 from computeapi import __version__
 from computeapi.backends.hypervisor import Capability, Hypervisor
 from computeapi.backends.hypervisor.remote.calls import CONTROL, EXPECTATION, REPORT, Expectation, Report
-from computeapi.backends.hypervisor.remote.signing import sign
+from computeapi.backends.hypervisor.remote.signing import Keys, sign
 from computeapi.bus import Bus, Unanswered, Unheard
 
 LOG = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ NOT_HERE = frozenset({Capability.HOST_POWER})
 class Reporter:
     """Reports one host, until its process stops."""
 
-    def __init__(self, bus: Bus, host: str, driver: Hypervisor, keys: tuple[str, ...] = ()):
+    def __init__(self, bus: Bus, host: str, driver: Hypervisor, keys: Keys = ()):
         self.bus, self.host, self.driver, self.keys = bus, host, driver, keys
         self.arriving, self.compared, self.answered = True, False, True
         self.id = str(uuid.uuid4())

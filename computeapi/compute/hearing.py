@@ -16,7 +16,7 @@ from oslo_utils.uuidutils import is_uuid_like
 from computeapi.backends.hypervisor import Host
 from computeapi.backends.hypervisor.remote.calls import EXPECTATION, REPORT, Expectation, Report
 from computeapi.backends.hypervisor.remote.codec import UNREADABLE
-from computeapi.backends.hypervisor.remote.signing import is_signed, keys_of
+from computeapi.backends.hypervisor.remote.signing import Keys, is_signed, keys_of
 from computeapi.compute.hosts import HostRegistry
 from computeapi.db import audits, hypervisors
 from computeapi.db import servers as rows
@@ -47,7 +47,7 @@ class AgentHearing:
         store: Store,
         registry: HostRegistry,
         returned: Callable[[str, Collection[str]], None],
-        secrets: tuple[str, ...] = (),
+        secrets: Keys = (),
         networks: Networks = (),
     ):
         self._store, self._registry, self._returned, self._secrets = store, registry, returned, secrets

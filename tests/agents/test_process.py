@@ -15,6 +15,7 @@ from tests.agents.together import agent_conf
         ('volume', 'backend', 'cinder', r'\[service_user\] requires the credentials of this service'),
         ('agent', 'secret', ['x' * 32], r'\[agent\]secret is for the control plane'),
         ('agent', 'key', [], r'\[agent\]key is empty'),
+        ('agent', 'key', ['', 'x' * 64], r'\[agent\]key is empty'),
         ('agent', 'host', 'a/b', 'a/b is not a valid host name'),
         ('hypervisor', 'backend', 'remote', r'\[hypervisor\]backend: an agent must drive a hypervisor itself'),
     ],

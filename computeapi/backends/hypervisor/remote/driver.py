@@ -46,7 +46,7 @@ from computeapi.backends.hypervisor.remote.calls import (
     topic_of,
 )
 from computeapi.backends.hypervisor.remote.codec import UNREADABLE, Codec
-from computeapi.backends.hypervisor.remote.signing import keys_of, sign
+from computeapi.backends.hypervisor.remote.signing import Keys, keys_of, sign
 from computeapi.backends.hypervisor.remote.silences import ANSWER_SECONDS, SILENCE_SECONDS, Busy, Silences, Slowness
 from computeapi.bus import Bus, Unanswered, Unheard
 from computeapi.clock import utcnow
@@ -83,7 +83,7 @@ class RemoteHypervisor:
         down_after: float,
         longest: float,
         clock: Callable[[], datetime] = utcnow,
-        secrets: tuple[str, ...] = (),
+        secrets: Keys = (),
     ):
         self.bus, self.store, self.clock, self.secrets = bus, store, clock, secrets
         self.down_after, self.longest = timedelta(seconds=down_after), longest

@@ -46,10 +46,10 @@ def own_keys(conf: cfg.ConfigOpts) -> Keys:
 
 
 def _given(conf: cfg.ConfigOpts, name: str) -> Keys:
-    # What is set to nothing by mistake must not turn signatures off.
+    # Nothing by mistake must not turn signatures off, and anybody can sign with an empty key.
     found: list[str] | None = conf.agent[name]
-    if found == []:
-        raise cfg.ConfigFileValueError(f'[agent]{name} is empty')
+    if found is not None and (not found or '' in found):
+        raise cfg.ConfigFileValueError(f'[agent]{name} is empty, or one of its values')
     return tuple(found or ())
 
 
