@@ -268,13 +268,20 @@ def test_a_host_that_was_asked_for(hosts):
 
 
 def test_a_forced_host_passes_no_filter_but_needs_room(hosts):
-    hosts.change(services, 'compute2', disabled=True)
+    hosts.change(services, 'compute2', seen_at=None)
     scheduler = hosts.scheduler(enabled_filters=['ComputeFilter'])
     with pytest.raises(NoValidHost):
         place(scheduler, host='compute2')
     assert place(scheduler, host='compute2', forced=True).name == 'compute2'
     with pytest.raises(NoValidHost, match='Claim: 0 hosts'):
         place(scheduler, host='compute2', forced=True, vcpus=10_000_000)
+
+
+def test_a_disabled_host_takes_a_forced_move_but_no_new_server(hosts):
+    hosts.change(services, 'compute2', disabled=True)
+    with pytest.raises(NoValidHost):
+        place(hosts.scheduler(), host='compute2', forced=True)
+    assert place(hosts.scheduler(), host='compute2', forced=True, current_host='compute1').name == 'compute2'
 
 
 def test_hosts_that_will_not_do(hosts):

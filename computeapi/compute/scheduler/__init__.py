@@ -145,6 +145,9 @@ class Scheduler:
         """The hosts that each filter leaves, and the order of those left in the end."""
         known = load(connection, self.conf, self.ratios, self.clock(), spec)
         hosts = [host for host in known if host.name not in spec.ignored_hosts and host.is_asked_for(spec)]
+        if spec.forced and spec.current_host is None:
+            # A move can be forced to a disabled host, a new server cannot.
+            hosts = [host for host in hosts if host.enabled]
         steps = [('', hosts)]
         for name, passes in () if spec.forced else self.filters:
             hosts = [host for host in hosts if passes(host, spec)]
