@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from computeapi.consoles.doors import OpenDoor, tls
+from computeapi.consoles.listeners import ConsoleListener, tls
 
 if TYPE_CHECKING:
     from oslo_config import cfg
@@ -17,19 +17,21 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def letting_in(doors: Sequence[OpenDoor], consoles: Callable[[], 'Consoles'], conf: 'cfg.ConfigOpts') -> Iterator[None]:
-    """Accept clients at the doors within the block; the proxy is loaded when the first one connects."""
+def accepting_clients(
+    listeners: Sequence[ConsoleListener], consoles: Callable[[], 'Consoles'], conf: 'cfg.ConfigOpts'
+) -> Iterator[None]:
+    """Accept clients at the listeners within the block; the proxy is loaded when the first one connects."""
     context, (ending, end) = tls(conf), socket.socketpair()
 
     def work() -> None:
-        if not _somebody_came(doors, ending):
+        if not _client_connected(listeners, ending):
             return
         from computeapi.consoles.proxy import ConsoleProxy
 
         async def run() -> None:
             # The other end is closed at the end of the block.
             stop = asyncio.get_running_loop().sock_recv(ending, 1)
-            await ConsoleProxy(consoles(), conf).run(doors, context, stop)
+            await ConsoleProxy(consoles(), conf).run(listeners, context, stop)
 
         ending.setblocking(False)
         asyncio.run(run())
@@ -44,9 +46,9 @@ def letting_in(doors: Sequence[OpenDoor], consoles: Callable[[], 'Consoles'], co
         ending.close()
 
 
-def _somebody_came(doors: Sequence[OpenDoor], ending: socket.socket) -> bool:
+def _client_connected(listeners: Sequence[ConsoleListener], ending: socket.socket) -> bool:
     """Whether a client connected before the end."""
     with selectors.DefaultSelector() as selector:
-        for each in (ending, *(door.socket for door in doors)):
+        for each in (ending, *(listener.socket for listener in listeners)):
             selector.register(each, selectors.EVENT_READ)
         return all(key.fileobj is not ending for key, _ in selector.select())

@@ -18,21 +18,25 @@ class Client(ServerConnection):
     """
 
     def __init__(
-        self, came: Callable[['Client'], None], left: Callable[['Client'], None], *arguments: Any, **facts: Any
+        self,
+        register: Callable[['Client'], None],
+        unregister: Callable[['Client'], None],
+        *arguments: Any,
+        **facts: Any,
     ):
         super().__init__(*arguments, **facts)
-        self.came, self.left = came, left
+        self.register, self.unregister = register, unregister
         self.token: ConsoleToken | None = None
         self.heard = time.monotonic()
         self.why: asyncio.Future[str] = self.loop.create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self.came(self)
+        self.register(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        self.left(self)
+        self.unregister(self)
 
     @property
     def address(self) -> str:

@@ -9,7 +9,7 @@ from oslo_config import cfg
 from computeapi import log
 from computeapi.backends import registry
 from computeapi.compute.consoles import Consoles
-from computeapi.consoles import doors
+from computeapi.consoles import listeners
 from computeapi.consoles.proxy import ConsoleProxy
 from computeapi.db.engine import store_of
 from computeapi.ending import Ending
@@ -20,9 +20,9 @@ LOG = logging.getLogger(__name__)
 def run(conf: cfg.ConfigOpts) -> None:
     """Serve until SIGTERM or SIGINT; OSError if an address is not available, cfg.Error without console types."""
     log.start(conf)
-    tls = doors.tls(conf)
+    tls = listeners.tls(conf)
     with ExitStack() as stack:
-        opened = doors.opened(conf, stack)
+        opened = listeners.open_listeners(conf, stack)
         if not opened:
             raise cfg.ConfigFileValueError(
                 'Servers have no consoles: none of [vnc], [serial_console], [spice] is enabled'
@@ -32,7 +32,7 @@ def run(conf: cfg.ConfigOpts) -> None:
         hypervisor = registry.maker(registry.HYPERVISOR, conf.hypervisor.backend)(conf, store, images)
         consoles = Consoles(store, conf, hypervisor)
         ending = Ending()
-        for door in opened:
-            LOG.info('Consoles of type %s are at %s port %d', door.kind, *door.socket.getsockname()[:2])
+        for listener in opened:
+            LOG.info('Consoles of type %s are at %s port %d', listener.kind, *listener.socket.getsockname()[:2])
         # Event loops restore the signal handlers at their end, when a second signal would kill the process.
         asyncio.run(ConsoleProxy(consoles, conf).run(opened, tls, asyncio.to_thread(ending.wait)))

@@ -22,9 +22,9 @@ from websockets.typing import Subprotocol
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.compute.consoles import Consoles
 from computeapi.consoles import pages
-from computeapi.consoles.asked import comes_from, path_of, token_of, wants_console
 from computeapi.consoles.client import Client
-from computeapi.consoles.doors import OpenDoor
+from computeapi.consoles.listeners import ConsoleListener
+from computeapi.consoles.requests import comes_from, path_of, token_of, wants_console
 from computeapi.db.consoles import ConsoleToken
 from computeapi.errors import ConsoleTokenNotFound, DatabaseTrouble, NotSupported
 
@@ -36,9 +36,9 @@ LOOK_SECONDS = 2
 THREADS = 4
 OPEN_SECONDS, CLOSE_SECONDS = 10, 2
 # The maximum number of clients not at a console: those that have not sent a request yet, or that read pages.
-MOST_AT_DOORS = 100
+MOST_WAITING = 100
 # The holder of one console's URL cannot use up all connections: this is the limit for the clients of one server.
-MOST_AT_ONE_SERVER = 20
+MOST_PER_SERVER = 20
 CHUNK = 64 * 1024
 NORMAL, FAILED = 1000, 1011
 # The room for a reason in a close frame.
@@ -64,26 +64,28 @@ class ConsoleProxy:
         # One thread per possible console connection, so that hosts that do not answer delay nobody else.
         self.connecting = ThreadPoolExecutor(self.options.max_connections, 'console-connect')
 
-    async def run(self, doors: Iterable[OpenDoor], tls: ssl.SSLContext | None, stop: Awaitable[object]) -> None:
-        """Accept clients at the doors until *stop*; then all connections are closed."""
+    async def run(
+        self, listeners: Iterable[ConsoleListener], tls: ssl.SSLContext | None, stop: Awaitable[object]
+    ) -> None:
+        """Accept clients at the listeners until *stop*; then all connections are closed."""
         async with AsyncExitStack() as stack:
             stack.callback(self.threads.shutdown)
             stack.callback(self.connecting.shutdown)
             watching = asyncio.create_task(self.watch())
             stack.callback(watching.cancel)
-            for door in doors:
-                await stack.enter_async_context(self.open(door, tls))
+            for listener in listeners:
+                await stack.enter_async_context(self.open(listener, tls))
             await stop
             for client in self.clients:
                 client.stop()
 
-    def open(self, door: OpenDoor, tls: ssl.SSLContext | None) -> Server:
+    def open(self, listener: ConsoleListener, tls: ssl.SSLContext | None) -> Server:
         return serve(
-            cast(Any, self.pass_on),
-            sock=door.socket,
+            cast(Any, self.serve_client),
+            sock=listener.socket,
             ssl=tls,
-            create_connection=cast(Any, functools.partial(Client, self.came, self.left)),
-            process_request=functools.partial(self.let_in, door.kind),
+            create_connection=cast(Any, functools.partial(Client, self.register, self.unregister)),
+            process_request=functools.partial(self.process_request, listener.kind),
             select_subprotocol=_subprotocol,
             max_size=self.options.max_frame_bytes,
             open_timeout=OPEN_SECONDS,
@@ -92,35 +94,35 @@ class ConsoleProxy:
             logger=SILENT,
         )
 
-    async def asked(self, function: Callable[P, T], *arguments: P.args, **facts: P.kwargs) -> T:
+    async def in_thread(self, function: Callable[P, T], *arguments: P.args, **facts: P.kwargs) -> T:
         """Call a function that may block, in a thread."""
         call = functools.partial(function, *arguments, **facts)
         return await asyncio.get_running_loop().run_in_executor(self.threads, call)
 
-    async def connected(self, token: ConsoleToken) -> socket.socket:
+    async def connect(self, token: ConsoleToken) -> socket.socket:
         return await asyncio.get_running_loop().run_in_executor(self.connecting, self.consoles.connect, token)
 
-    # ------------------------------------------------------------------ at the door
+    # ------------------------------------------------------------------ before a client is authorized
 
-    def came(self, client: Client) -> None:
+    def register(self, client: Client) -> None:
         """Register a client. If too many wait, the oldest one is disconnected, so that idle ones keep nobody out."""
         self.clients[client] = None
         waiting = [each for each in self.clients if each.token is None]
-        if len(waiting) > MOST_AT_DOORS:
-            self.left(waiting[0])
+        if len(waiting) > MOST_WAITING:
+            self.unregister(waiting[0])
             waiting[0].stop()
 
-    def left(self, client: Client) -> None:
+    def unregister(self, client: Client) -> None:
         self.clients.pop(client, None)
 
-    def visitors(self) -> list[tuple[Client, ConsoleToken]]:
+    def sessions(self) -> list[tuple[Client, ConsoleToken]]:
         """The clients at consoles."""
         return [(client, client.token) for client in self.clients if client.token is not None]
 
-    async def let_in(self, kind: str, client: Client, request: Request) -> Response | None:
+    async def process_request(self, kind: str, client: Client, request: Request) -> Response | None:
         """Admit a client and return None, or return the answer to its request."""
         try:
-            answer = await self.answer(kind, client, request)
+            answer = await self.authorize(kind, client, request)
         except DatabaseTrouble as error:
             LOG.warning('The database is unavailable to check a token: %s', error.reason)
             answer = refusal(503, 'The database is unavailable')
@@ -134,33 +136,33 @@ class ConsoleProxy:
         LOG.log(level, '%s requested the %s console, status: %d', client.address, kind, status)
         return answer
 
-    async def answer(self, kind: str, client: Client, request: Request) -> Response | None:
+    async def authorize(self, kind: str, client: Client, request: Request) -> Response | None:
         allowed = self.options.allowed_origins
         if not wants_console(request):
             return pages.answer(kind, path_of(request), allowed)
         if not comes_from(request, allowed):
             return refusal(403, 'Pages of that origin may not open consoles here')
         try:
-            token = await self.asked(self.consoles.enter, token_of(request), kind)
+            token = await self.in_thread(self.consoles.enter, token_of(request), kind)
         except ConsoleTokenNotFound:
             return refusal(403, f'This is not a token for a console of type {kind}, or it has expired')
-        visited = [each.server_id for _, each in self.visitors()]
+        visited = [each.server_id for _, each in self.sessions()]
         if len(visited) >= self.options.max_connections:
             return refusal(503, 'Too many consoles are open')
-        if visited.count(token.server_id) >= MOST_AT_ONE_SERVER:
+        if visited.count(token.server_id) >= MOST_PER_SERVER:
             return refusal(503, 'Too many consoles of this server are open')
         client.token = token
         return None
 
     # ------------------------------------------------------------------ at the console
 
-    async def pass_on(self, client: Client) -> None:
+    async def serve_client(self, client: Client) -> None:
         """Connect the client and the console, until either side closes, or the proxy ends the connection."""
         token, began = client.token, time.monotonic()
         assert token is not None
         LOG.info('%s opened the %s console of server %s', client.address, token.kind, token.server_id)
         try:
-            code, why = NORMAL, await self.converse(client, token)
+            code, why = NORMAL, await self.forward(client, token)
         except (HypervisorError, NotSupported, DatabaseTrouble, OSError) as error:
             LOG.warning('The %s console of server %s cannot be reached: %s', token.kind, token.server_id, error)
             code, why = FAILED, str(error)
@@ -171,9 +173,9 @@ class ConsoleProxy:
         LOG.info('%s left server %s after %d s: %s', client.address, token.server_id, seconds, why)
         await client.close(code, why.encode()[:LONGEST_REASON].decode(errors='ignore'))
 
-    async def converse(self, client: Client, token: ConsoleToken) -> str:
+    async def forward(self, client: Client, token: ConsoleToken) -> str:
         """Forward data, and return why it ended; OSError, HypervisorError, NotSupported if the console is away."""
-        with closing(await self.connected(token)) as connection:
+        with closing(await self.connect(token)) as connection:
             connection.setblocking(False)
             reader, writer = await asyncio.open_connection(sock=connection)
             try:
@@ -187,26 +189,26 @@ class ConsoleProxy:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             try:
-                await self.look()
+                await self.end_forbidden_sessions()
             except DatabaseTrouble as error:
                 LOG.warning('The database is unavailable to check where servers are: %s', error.reason)
             except Exception:
                 LOG.exception('The check of open consoles failed')
 
-    async def look(self) -> None:
-        visitors, heard = self.visitors(), dict[str, float]()
-        for client, token in visitors:
+    async def end_forbidden_sessions(self) -> None:
+        sessions, heard = self.sessions(), dict[str, float]()
+        for client, token in sessions:
             # A SPICE viewer has several connections, of which only the one for input is active.
             heard[token.hash] = max(client.heard, heard.get(token.hash, client.heard))
-        for client, token in visitors:
+        for client, token in sessions:
             if heard[token.hash] + self.options.idle_timeout < time.monotonic():
                 client.end('The console was idle for too long.')
-        if visitors:
-            there = await self.asked(
-                self.consoles.open_places, {(token.server_id, token.host) for _, token in visitors}
+        if sessions:
+            there = await self.in_thread(
+                self.consoles.open_places, {(token.server_id, token.host) for _, token in sessions}
             )
-            now = await self.asked(self.consoles.clock) if self.sessions_end else None
-            for client, token in visitors:
+            now = await self.in_thread(self.consoles.clock) if self.sessions_end else None
+            for client, token in sessions:
                 if (token.server_id, token.host) not in there:
                     client.end('The server is no longer running there.')
                 if now is not None and token.expires_at <= now:

@@ -15,8 +15,8 @@ from oslo_config import cfg
 
 from computeapi import arenas, garbage, log, ui
 from computeapi.backends.seal import Seal
-from computeapi.consoles.background import letting_in
-from computeapi.consoles.doors import OpenDoor, open_doors
+from computeapi.consoles.background import accepting_clients
+from computeapi.consoles.listeners import ConsoleListener, open_default_listeners
 from computeapi.db import schema
 from computeapi.db.engine import store_of
 from computeapi.listening import listening_at
@@ -50,14 +50,14 @@ def run(conf: cfg.ConfigOpts, options: argparse.Namespace, surroundings: Surroun
         configure(conf, directory)
         conf.set_default('enabled', True, 'metrics')
         warn(conf, listening)
-        doors = open_doors(conf, stack, options.host, conf.api.public_url or url(listening))
+        listeners = open_default_listeners(conf, stack, options.host, conf.api.public_url or url(listening))
         guests.share_secret(conf, directory)
         asked = guests.Asked(directly=stack.enter_context(guests.direct(conf)))
         if options.metadata_port is not None:
             by_proxy = listening_at(options.host, options.metadata_port, '--metadata-port')
             asked = asked._replace(by_proxy=stack.enter_context(by_proxy))
         sockets = [listening, *asked.sockets]
-        with running(conf, directory, options.admin_password, asked, surroundings, doors) as (app, passwords):
+        with running(conf, directory, options.admin_password, asked, surroundings, listeners) as (app, passwords):
             shown = credentials.show(
                 conf.api.public_url or url(listening),
                 conf.api.auth_strategy,
@@ -127,11 +127,11 @@ def running(
     admin_password: str | None = None,
     asked: guests.Asked = guests.NOWHERE,
     surroundings: Surroundings | None = None,
-    doors: Sequence[OpenDoor] = (),
+    listeners: Sequence[ConsoleListener] = (),
 ) -> Iterator[tuple[WSGIApp, dict[str, str]]]:
     """Run the service, with its tables and the initial content; yields the app and the passwords of the users.
 
-    asked: the sockets for guests, if there are any.  doors: the sockets for consoles, if there are any.
+    asked: the sockets for guests, if there are any.  listeners: the sockets for consoles, if there are any.
     """
     with ExitStack() as stack:
         around = surroundings or Surroundings()
@@ -155,7 +155,7 @@ def running(
             stack.callback(service.stop)
             stack.callback(around.end)
             around.begin(service, directory)
-        stack.enter_context(letting_in(doors, lambda: service.cloud.consoles, conf))
+        stack.enter_context(accepting_clients(listeners, lambda: service.cloud.consoles, conf))
         app = around.app(app)
         page = ui.beside(app, conf, around.control_token, service)
         # Guests get no web interface.

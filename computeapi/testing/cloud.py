@@ -11,7 +11,7 @@ import yaml
 from oslo_config import cfg
 
 from computeapi import config, serve
-from computeapi.consoles.doors import open_doors
+from computeapi.consoles.listeners import open_default_listeners
 from computeapi.kit.around import CONTROL_PATH, TOKEN_VARIABLE, URL_VARIABLE, Kit
 from computeapi.kit.clock import CloudClock
 from computeapi.kit.events import Events
@@ -135,8 +135,8 @@ class Cloud:
         seed = Seed(self._seed, self._drawn)
         kit = Kit(None, self._journal_file, self._scene, self._told, seed, self._webhook_allow)
         stack.enter_context(closing(kit))
-        doors = open_doors(conf, stack, HOST, conf.api.public_url or serve.url(listening))
-        app, own = stack.enter_context(serve.running(conf, self._directory, surroundings=kit, doors=doors))
+        listeners = open_default_listeners(conf, stack, HOST, conf.api.public_url or serve.url(listening))
+        app, own = stack.enter_context(serve.running(conf, self._directory, surroundings=kit, listeners=listeners))
         self._tools, self.control_token = kit.tools, kit.token
         self._learn_at_first([UserAccount.own(*each) for each in own.items()], kit.tools)
         stack.enter_context(HTTPServer(app, [listening], conf.standalone, serve.THREADS).in_background())

@@ -5,8 +5,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from computeapi.consoles.background import letting_in
-from computeapi.consoles.doors import DOORS, opened
+from computeapi.consoles.background import accepting_clients
+from computeapi.consoles.listeners import LISTENERS, open_listeners
 
 
 def token_of(url):
@@ -18,9 +18,9 @@ def token_of(url):
 @pytest.fixture
 def conf(conf):
     conf.set_override('enabled', True, 'spice')
-    for door in DOORS:
-        conf.set_override(door.host, '127.0.0.1', door.group)
-        conf.set_override(door.port, 0, door.group)
+    for listener in LISTENERS:
+        conf.set_override(listener.host, '127.0.0.1', listener.group)
+        conf.set_override(listener.port, 0, listener.group)
     return conf
 
 
@@ -28,9 +28,9 @@ def conf(conf):
 def proxy(conf, service):
     """The listening addresses by console type. Overrides of conf must be set before this fixture is used."""
     with ExitStack() as stack:
-        doors = opened(conf, stack)
-        stack.enter_context(letting_in(doors, lambda: service.cloud.consoles, conf))
-        yield {door.kind: f'127.0.0.1:{door.socket.getsockname()[1]}' for door in doors}
+        listeners = open_listeners(conf, stack)
+        stack.enter_context(accepting_clients(listeners, lambda: service.cloud.consoles, conf))
+        yield {listener.kind: f'127.0.0.1:{listener.socket.getsockname()[1]}' for listener in listeners}
 
 
 @pytest.fixture

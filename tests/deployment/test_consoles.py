@@ -53,7 +53,7 @@ class Proxy:
     def __init__(self, process):
         self.process = process
 
-    def door(self, kind):
+    def address(self, kind):
         """The listening address that it logs when it is ready."""
         line = rf'Consoles of type {kind} are at (\S+) port (\d+)'
         found = wait_until(lambda: re.search(line, self.process.log.read_text()))
@@ -118,7 +118,7 @@ def url(request, deployment):
 
     def url(server, kind):
         given = deployment.url(server, kind)
-        address = re.match('(?:http|ws)://([^/]+)/', given)[1] if beside is None else beside.door(kind)
+        address = re.match('(?:http|ws)://([^/]+)/', given)[1] if beside is None else beside.address(kind)
         return f'ws://{address}/?token={token_of(given)}'
 
     return url
@@ -177,7 +177,7 @@ def test_pages_of_other_sites_are_not_let_in(server, url):
 
 
 def test_a_dashboard_is_let_in(server, beside, deployment):
-    url = f'ws://{beside.door("serial")}/?token={token_of(deployment.url(server, "serial"))}'
+    url = f'ws://{beside.address("serial")}/?token={token_of(deployment.url(server, "serial"))}'
     with Terminal(url, origin='https://dashboard.example.org') as terminal:
         terminal.read_until('web> ')
 
@@ -243,20 +243,22 @@ def test_consoles_over_tls(deployment, server, start, certificate):
     context = ssl.create_default_context(cafile=certificate)
     with proxying(start, deployment.database, OS_DEFAULT__CERT=str(certificate), OS_SPICE__ENABLED='true') as proxy:
         for kind, client in KINDS.items():
-            url = f'wss://{proxy.door(kind)}/?token={token_of(deployment.url(server, kind))}'
+            url = f'wss://{proxy.address(kind)}/?token={token_of(deployment.url(server, kind))}'
             with client(url, ssl=context, origin='https://127.0.0.1') as opened:
                 opened.read_until('web> ')
-        page = requests.get(f'https://{proxy.door("novnc")}/vnc_auto.html', verify=str(certificate), timeout=PATIENCE)
+        page = requests.get(
+            f'https://{proxy.address("novnc")}/vnc_auto.html', verify=str(certificate), timeout=PATIENCE
+        )
         assert page.status_code == 200
 
 
 def test_a_certificate_is_renewed_without_a_restart(deployment, server, start, tmp_path):
     file = certify(tmp_path / 'certificate.pem')
     with proxying(start, deployment.database, OS_DEFAULT__CERT=str(file)) as proxy:
-        url = f'wss://{proxy.door("serial")}/?token={token_of(deployment.url(server, "serial"))}'
+        url = f'wss://{proxy.address("serial")}/?token={token_of(deployment.url(server, "serial"))}'
         with Terminal(url, ssl=ssl.create_default_context(cafile=file)) as terminal:
             terminal.read_until('web> ')
-            renewed, page = certify(tmp_path / 'renewed.pem'), f'https://{proxy.door("novnc")}/vnc_auto.html'
+            renewed, page = certify(tmp_path / 'renewed.pem'), f'https://{proxy.address("novnc")}/vnc_auto.html'
             for text in (renewed.read_text(), 'half of a certificate'):
                 file.write_text(text)
                 assert requests.get(page, verify=str(renewed), timeout=PATIENCE).status_code == 200
@@ -284,7 +286,9 @@ def test_serve_names_the_urls_that_its_certificate_is_for(serve, certificate):
 
 def test_a_proxy_ends_with_its_connections(deployment, server, start):
     with proxying(start, deployment.database) as proxy:
-        with Terminal(f'ws://{proxy.door("serial")}/?token={token_of(deployment.url(server, "serial"))}') as terminal:
+        with Terminal(
+            f'ws://{proxy.address("serial")}/?token={token_of(deployment.url(server, "serial"))}'
+        ) as terminal:
             terminal.read_until('web> ')
             proxy.process.process.terminate()
             code, _ = closing(terminal)
@@ -294,13 +298,13 @@ def test_a_proxy_ends_with_its_connections(deployment, server, start):
 
 def test_a_proxy_waits_for_its_database(start, tmp_path):
     with proxying(start, f'sqlite:///{tmp_path}/away/computeapi.db') as proxy:
-        address = proxy.door('serial')
+        address = proxy.address('serial')
         assert refused(f'ws://{address}/?token=x')[0] == 503
         assert requests.get(f'http://{address}/', timeout=PATIENCE).status_code == 200
 
 
 def test_a_port_that_is_taken_is_named(start, beside):
-    port = beside.door('serial').partition(':')[2]
+    port = beside.address('serial').partition(':')[2]
     process = start(['-m', 'computeapi', 'consoleproxy'], HERE | {'OS_SERIAL_CONSOLE__SERIALPROXY_PORT': port})
     assert process.process.wait(60) == 2
     message = f'Port {port} of 127.0.0.1 is in use; [serial_console]serialproxy_port names another one'

@@ -12,7 +12,7 @@ from oslo_config import cfg
 from computeapi.listening import listening_at
 
 
-class Door(NamedTuple):
+class ListenerOptions(NamedTuple):
     """A console type and the options of its proxy: their group, the address to listen on, and the URL.
 
     url: the template of the default URL, by host and port; {s} is an s with TLS, and empty without.
@@ -26,8 +26,8 @@ class Door(NamedTuple):
     url: str
 
 
-DOORS = (
-    Door(
+LISTENERS = (
+    ListenerOptions(
         'novnc',
         'vnc',
         'novncproxy_host',
@@ -35,7 +35,7 @@ DOORS = (
         'novncproxy_base_url',
         'http{s}://{host}:{port}/vnc_auto.html',
     ),
-    Door(
+    ListenerOptions(
         'spice-html5',
         'spice',
         'html5proxy_host',
@@ -43,49 +43,54 @@ DOORS = (
         'html5proxy_base_url',
         'http{s}://{host}:{port}/spice_auto.html',
     ),
-    Door('serial', 'serial_console', 'serialproxy_host', 'serialproxy_port', 'base_url', 'ws{s}://{host}:{port}/'),
+    ListenerOptions(
+        'serial', 'serial_console', 'serialproxy_host', 'serialproxy_port', 'base_url', 'ws{s}://{host}:{port}/'
+    ),
 )
 
 
-class OpenDoor(NamedTuple):
+class ConsoleListener(NamedTuple):
     """A console type, and its listening socket."""
 
     kind: str
     socket: socket
 
 
-def wanted(conf: cfg.ConfigOpts) -> Iterator[Door]:
-    """The doors of the enabled console types."""
-    return (door for door in DOORS if conf[door.group].enabled)
+def enabled(conf: cfg.ConfigOpts) -> Iterator[ListenerOptions]:
+    """The listeners of the enabled console types."""
+    return (listener for listener in LISTENERS if conf[listener.group].enabled)
 
 
-def opened(conf: cfg.ConfigOpts, stack: ExitStack) -> list[OpenDoor]:
-    """A socket for each door, closed with the stack; OSError, naming the option, if an address is not available."""
-    return [OpenDoor(door.kind, stack.enter_context(listening(conf, door))) for door in wanted(conf)]
+def open_listeners(conf: cfg.ConfigOpts, stack: ExitStack) -> list[ConsoleListener]:
+    """A socket for each listener, closed with the stack; OSError, naming the option, if an address is not available."""
+    return [
+        ConsoleListener(listener.kind, stack.enter_context(listening_socket(conf, listener)))
+        for listener in enabled(conf)
+    ]
 
 
-def listening(conf: cfg.ConfigOpts, door: Door) -> socket:
-    host, port = conf[door.group][door.host], conf[door.group][door.port]
-    return listening_at(host, port, f'[{door.group}]{door.port}', all_versions=True)
+def listening_socket(conf: cfg.ConfigOpts, listener: ListenerOptions) -> socket:
+    host, port = conf[listener.group][listener.host], conf[listener.group][listener.port]
+    return listening_at(host, port, f'[{listener.group}]{listener.port}', all_versions=True)
 
 
-def open_doors(conf: cfg.ConfigOpts, stack: ExitStack, host: str, public_url: str) -> list[OpenDoor]:
+def open_default_listeners(conf: cfg.ConfigOpts, stack: ExitStack, host: str, public_url: str) -> list[ConsoleListener]:
     """The same for a process that serves everything: by default at *host* and free ports, and with the host of
     *public_url* in the URLs of consoles."""
-    for door in DOORS:
-        conf.set_default(door.host, host, door.group)
-        conf.set_default(door.port, 0, door.group)
-    doors, options = opened(conf, stack), {door.kind: door for door in DOORS}
+    for listener in LISTENERS:
+        conf.set_default(listener.host, host, listener.group)
+        conf.set_default(listener.port, 0, listener.group)
+    listeners, options = open_listeners(conf, stack), {listener.kind: listener for listener in LISTENERS}
     shown = urlsplit(public_url).hostname or host
-    for kind, accepting in doors:
-        door, port, s = options[kind], accepting.getsockname()[1], 's' if conf.cert else ''
+    for kind, accepting in listeners:
+        listener, port, s = options[kind], accepting.getsockname()[1], 's' if conf.cert else ''
         name = f'[{shown}]' if ':' in shown else shown
-        conf.set_default(door.base_url, door.url.format(s=s, host=name, port=port), door.group)
-    return doors
+        conf.set_default(listener.base_url, listener.url.format(s=s, host=name, port=port), listener.group)
+    return listeners
 
 
 def tls(conf: cfg.ConfigOpts) -> ssl.SSLContext | None:
-    """The TLS context of the doors; None without TLS. cfg.Error for unusable files.
+    """The TLS context of the listeners; None without TLS. cfg.Error for unusable files.
 
     The files are read again for each connection, so that a renewed certificate takes effect without a restart, which
     would disconnect everybody.
