@@ -7,11 +7,11 @@ from oslo_config import cfg
 
 from computeapi import log
 from computeapi.db.engine import store_of
-from computeapi.ending import Ending
 from computeapi.listening import listening_at
 from computeapi.main import Service
 from computeapi.observers.app import metrics_app
 from computeapi.serve.http.server import HTTPServer
+from computeapi.shutdown import ShutdownSignals
 from computeapi.startup import Startup
 
 # The threads that renew leases and report hosts use the database, too.
@@ -24,10 +24,10 @@ def run(conf: cfg.ConfigOpts) -> None:
     pool_size = max(conf.database.max_pool_size, conf.workers + BESIDE_WORKERS)
     service = Service(conf, store_of(conf, pool_size=pool_size), binary='computeapi-worker')
     startup = Startup(service)
-    ending = Ending()
+    shutdown = ShutdownSignals()
     with telling_metrics(service):
         startup.start()
-        ending.wait()
+        shutdown.wait()
         startup.stop()
     if service.bus is not None:
         from computeapi.bus import leave

@@ -23,7 +23,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 from oslo_config import cfg
 
-from computeapi import arenas, config, garbage, log, ui
+from computeapi import config, garbage, log, malloc_arenas, ui
 from computeapi.errors import Unavailable
 from computeapi.main import Service
 from computeapi.pipeline import load
@@ -55,7 +55,7 @@ class ServingProcess:
     def begin(self) -> Startup:
         with self.lock:
             if self.startup is None:
-                arenas.share()
+                malloc_arenas.share()
                 garbage.begin()
                 log.start(self.conf)
                 self.startup = Startup(Service(self.conf))

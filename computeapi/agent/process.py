@@ -21,9 +21,9 @@ from computeapi.compute.periodic import Periodic
 from computeapi.config import neighbours
 from computeapi.db import schema
 from computeapi.db.engine import Store
-from computeapi.ending import Ending
 from computeapi.lock_files import hold
 from computeapi.main import Service
+from computeapi.shutdown import ShutdownSignals
 
 LOG = logging.getLogger(__name__)
 REMOTE = 'remote'
@@ -110,10 +110,10 @@ def own_store(state: Path) -> Store:
 def run(conf: cfg.ConfigOpts) -> None:
     """Work until SIGTERM or SIGINT."""
     log.start(conf)
-    ending = Ending()
+    shutdown = ShutdownSignals()
     agent = AgentProcess(conf)
     agent.start()
     LOG.info('The agent of host %s has started', agent.host)
-    ending.wait()
+    shutdown.wait()
     agent.stop()
     leave()

@@ -12,7 +12,7 @@ from computeapi.compute.consoles import Consoles
 from computeapi.consoles import listeners
 from computeapi.consoles.proxy import ConsoleProxy
 from computeapi.db.engine import store_of
-from computeapi.ending import Ending
+from computeapi.shutdown import ShutdownSignals
 
 LOG = logging.getLogger(__name__)
 
@@ -31,8 +31,8 @@ def run(conf: cfg.ConfigOpts) -> None:
         images = registry.maker(registry.IMAGE, conf.image.backend)(conf, store)
         hypervisor = registry.maker(registry.HYPERVISOR, conf.hypervisor.backend)(conf, store, images)
         consoles = Consoles(store, conf, hypervisor)
-        ending = Ending()
+        shutdown = ShutdownSignals()
         for listener in opened:
             LOG.info('Consoles of type %s are at %s port %d', listener.kind, *listener.socket.getsockname()[:2])
         # Event loops restore the signal handlers at their end, when a second signal would kill the process.
-        asyncio.run(ConsoleProxy(consoles, conf).run(opened, tls, asyncio.to_thread(ending.wait)))
+        asyncio.run(ConsoleProxy(consoles, conf).run(opened, tls, asyncio.to_thread(shutdown.wait)))

@@ -13,7 +13,7 @@ from types import FrameType
 
 from oslo_config import cfg
 
-from computeapi import arenas, garbage, log, ui
+from computeapi import garbage, log, malloc_arenas, ui
 from computeapi.backends.seal import Seal
 from computeapi.consoles.background import accepting_clients
 from computeapi.consoles.listeners import ConsoleListener, open_default_listeners
@@ -40,7 +40,7 @@ def run(conf: cfg.ConfigOpts, options: argparse.Namespace, surroundings: Surroun
     """Serve until SIGTERM or SIGINT; OSError if the address or the data directory is not available."""
     log.start(conf, logging.WARNING if options.quiet else logging.INFO)
     _exit_on_signals()
-    arenas.share()
+    malloc_arenas.share()
     os.umask(0o077)
     with (
         ExitStack() as stack,

@@ -9,13 +9,13 @@ import pytest
 
 SCRIPT = """
 import subprocess
-from computeapi.ending import Ending
-ending = Ending()
+from computeapi.shutdown import ShutdownSignals
+shutdown = ShutdownSignals()
 started = subprocess.Popen(['sleep', '600'])
 started.terminate()
 print(started.wait(), flush=True)
-ending.wait()
-ending.wait()
+shutdown.wait()
+shutdown.wait()
 print('put away')
 """
 

@@ -10,7 +10,7 @@ LOOK_SECONDS = 1.0
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
-class Ending:
+class ShutdownSignals:
     """Once it is created, SIGTERM and SIGINT end the process only where it waits for them here.
 
     The signals are handled, not blocked: child processes, guests among them, would inherit a blocked mask and could
@@ -18,13 +18,13 @@ class Ending:
     """
 
     def __init__(self) -> None:
-        self.told: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self.received: queue.SimpleQueue[int] = queue.SimpleQueue()
         # A handler that is not written in Python finishes before the next signal interrupts it. Python handlers would
         # nest without a limit if many signals arrive, and one that takes a lock may wait for the code that it
         # interrupted.
-        hear: Any = self.told.put
+        receive: Any = self.received.put
         for each in SIGNALS:
-            signal.signal(each, hear)
+            signal.signal(each, receive)
         atexit.register(self.close)
 
     def close(self) -> None:
@@ -39,6 +39,6 @@ class Ending:
         number = None
         while number is None:
             with contextlib.suppress(queue.Empty):
-                number = self.told.get(timeout=LOOK_SECONDS)
+                number = self.received.get(timeout=LOOK_SECONDS)
         # A second call of `wait` returns, too.
-        self.told.put(number)
+        self.received.put(number)
