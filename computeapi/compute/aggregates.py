@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi import chance
+from computeapi import randomness
 from computeapi.backends.image import Images
 from computeapi.context import Context
 from computeapi.db import aggregates as rows
@@ -53,7 +53,7 @@ class AggregateManager:
     def create(self, name: str, zone: str | None) -> Aggregate:
         with conflicts(TAKEN.format(name)), self.store.write() as connection:
             metadata = {} if zone is None else {ZONE: zone}
-            values = {'uuid': chance.new_id(), 'name': name, 'metadata': metadata, 'created_at': self.clock()}
+            values = {'uuid': randomness.new_id(), 'name': name, 'metadata': metadata, 'created_at': self.clock()}
             return self._get(connection, rows.insert(connection, values))
 
     def update(self, aggregate_id: int, changes: Mapping[str, Any]) -> Aggregate:

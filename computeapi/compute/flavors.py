@@ -5,7 +5,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi import chance
+from computeapi import randomness
 from computeapi.context import Context
 from computeapi.db import flavors as rows
 from computeapi.db.engine import Store
@@ -53,7 +53,7 @@ class FlavorManager:
 
     def create(self, name: str, *, flavorid: str | None = None, **values: Any) -> Flavor:
         """Create a flavor; Conflict if the ID or the name is taken. `flavorid` None: a UUID is generated."""
-        flavorid = flavorid or chance.new_id()
+        flavorid = flavorid or randomness.new_id()
         row = {'flavorid': flavorid, 'name': name, 'extra_specs': {}, 'disabled': False, **values}
         try:
             with self.store.write() as connection:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from computeapi import chance
+from computeapi import randomness
 from computeapi.compute.quotas import Quotas
 from computeapi.context import Context
 from computeapi.db import server_groups as rows
@@ -36,7 +36,7 @@ class ServerGroupManager:
         if rules and policy != ANTI_AFFINITY:
             raise Invalid('Only anti-affinity policy supports rules.')
         project_id, user_id = context.project_id or '', context.user_id or ''
-        group_id = chance.new_id()
+        group_id = randomness.new_id()
         group = {
             'uuid': group_id,
             'project_id': project_id,

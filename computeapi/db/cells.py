@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 import sqlalchemy as sa
 
-from computeapi import chance
+from computeapi import randomness
 from computeapi.db.records import Rows, grouped
 from computeapi.db.tables.compute import Cell, cells, hypervisors
 
@@ -34,7 +34,7 @@ def out_of_reach(connection: sa.Connection) -> dict[str, str]:
 def register(connection: sa.Connection, names: Collection[str]) -> None:
     """Create the cells of these names that do not exist."""
     for name in sorted(set(names) - {cell.name for cell in every(connection)}):
-        CELLS.insert(connection, uuid=chance.new_id(), name=name, down=False)
+        CELLS.insert(connection, uuid=randomness.new_id(), name=name, down=False)
 
 
 def mark(connection: sa.Connection, name: str, *, down: bool) -> bool:

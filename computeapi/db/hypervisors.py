@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi import chance
+from computeapi import randomness
 from computeapi.db import listing
 from computeapi.db.allocations import Amounts, count
 from computeapi.db.listing import Clause, Page, identified
@@ -77,7 +77,7 @@ def register(connection: sa.Connection, hostname: str, values: Mapping[str, Any]
     """Create or update the hypervisor with that hostname."""
     known = hypervisors.c.hypervisor_hostname == hostname
     if connection.execute(sa.update(hypervisors).where(known).values(**values, updated_at=now)).rowcount == 0:
-        row = {'uuid': chance.new_id(), 'hypervisor_hostname': hostname, 'created_at': now}
+        row = {'uuid': randomness.new_id(), 'hypervisor_hostname': hostname, 'created_at': now}
         connection.execute(sa.insert(hypervisors).values(**row, **values))
         # Claims on a host outlive its service, so its totals are recounted.
         count(connection, [values['host']])

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from computeapi import chance, errors
+from computeapi import errors, randomness
 from computeapi.context import Context
 from computeapi.db import listing, pairs
 from computeapi.db.listing import SEVERAL, WHOLE, Clause, Page
@@ -170,7 +170,7 @@ class Collection:
         return document
 
     def insert(self, work: Work, facts: Mapping[str, Any]) -> str:
-        resource_id = facts.get('id') or chance.new_id()
+        resource_id = facts.get('id') or randomness.new_id()
         now = work.clock()
         standard = {'id': resource_id, 'created_at': now, 'updated_at': now}
         work.connection.execute(insertion(self.table), self._values(facts) | standard)

@@ -10,7 +10,7 @@ from datetime import datetime
 
 import sqlalchemy as sa
 
-from computeapi import chance
+from computeapi import randomness
 from computeapi.db.records import Rows, upsert
 from computeapi.db.tables.compute import PlacementChange, hypervisors, placement_changes
 
@@ -41,7 +41,7 @@ def note_host(connection: sa.Connection, host: str) -> None:
 
 
 def _row(kind: str, key: str) -> dict[str, str | int | None]:
-    return {'kind': kind, 'id': key, 'change_id': chance.new_id(), 'move_id': None, 'attempts': 0, 'due_at': None}
+    return {'kind': kind, 'id': key, 'change_id': randomness.new_id(), 'move_id': None, 'attempts': 0, 'due_at': None}
 
 
 def due(connection: sa.Connection, now: datetime, most: int) -> list[PlacementChange]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi import chance
+from computeapi import randomness
 from computeapi.context import Context
 from computeapi.db import listing, walks
 from computeapi.db.listing import NO_MARKER, Clause, Page
@@ -59,7 +59,7 @@ def insert(
     both = server.flavor, dict(new_flavor or server.flavor)
     flavors = (None, None) if migration_type == MigrationType.EVACUATION else both
     values = {
-        'uuid': chance.new_id(),
+        'uuid': randomness.new_id(),
         'server_id': server.uuid,
         'migration_type': migration_type,
         'status': status,

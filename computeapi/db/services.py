@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi import chance
+from computeapi import randomness
 from computeapi.db.listing import identified
 from computeapi.db.placement_changes import note_host
 from computeapi.db.records import Among, Rows
@@ -78,7 +78,7 @@ def is_seen(connection: sa.Connection, host: str, binary: str, now: datetime) ->
     known = (services.c.host == host) & (services.c.binary == binary)
     if connection.execute(sa.update(services).where(known).values(seen_at=now)).rowcount == 0:
         values = {'disabled': False, 'forced_down': False, 'created_at': now, 'seen_at': now}
-        connection.execute(sa.insert(services).values(uuid=chance.new_id(), host=host, binary=binary, **values))
+        connection.execute(sa.insert(services).values(uuid=randomness.new_id(), host=host, binary=binary, **values))
 
 
 def is_gone(connection: sa.Connection, host: str) -> None:

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from computeapi.chance import ChanceSource, System, drawn_from
 from computeapi.context import Context
 from computeapi.db.tasks import Task
 from computeapi.kit.faults.facts import body_of
+from computeapi.randomness import RandomSource, System, drawn_from
 from computeapi.web.filters import Environ, WSGIApp
 from computeapi.web.request import CONTEXT
 
@@ -99,7 +99,7 @@ class Seed:
 
         return drawing
 
-    def of_request(self, environ: Environ) -> ChanceSource:
+    def of_request(self, environ: Environ) -> RandomSource:
         method = environ['REQUEST_METHOD']
         if method in LOOKING:
             return Looking(self)
@@ -141,7 +141,7 @@ class Draws:
         drawn = hashlib.shake_256(row + next(numbers).to_bytes(8)).digest(size)
         return int.from_bytes(drawn) >> (8 * size - count)
 
-    def apart(self, *names: str) -> ChanceSource:
+    def apart(self, *names: str) -> RandomSource:
         return self.seed.draws('apart', *names)
 
 
@@ -151,7 +151,7 @@ class Looking(System):
     def __init__(self, seed: Seed):
         self.seed = seed
 
-    def apart(self, *names: str) -> ChanceSource:
+    def apart(self, *names: str) -> RandomSource:
         return self.seed.draws('apart', *names)
 
 

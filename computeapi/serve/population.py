@@ -2,7 +2,7 @@
 
 import contextlib
 
-from computeapi import chance
+from computeapi import randomness
 from computeapi.backends.identity.local import LocalIdentity
 from computeapi.backends.image.local import LocalImages
 from computeapi.backends.network.local import LocalNetworks
@@ -48,7 +48,7 @@ def prepare(service: Service, directory: Directory, admin_password: str | None) 
     for name in USERS:
         kept = directory.read(f'{name}-password')
         given = admin_password if name == ADMIN else None
-        passwords[name] = given or kept or chance.password(name)
+        passwords[name] = given or kept or randomness.password(name)
         if passwords[name] != kept:
             change_password(identity, name, passwords[name])
             directory.write(f'{name}-password', passwords[name])

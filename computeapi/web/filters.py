@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 
 import microversion_parse
 
-from computeapi import chance
+from computeapi import randomness
 from computeapi.errors import DatabaseTrouble, Error, Invalid, Unavailable
 from computeapi.versions import COMPUTE, APIVersionRequest, History
 from computeapi.web import faults
@@ -105,7 +105,7 @@ class RequestId:
         self.app, self.names = app, names
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
-        request_id = environ[REQUEST_ID] = f'req-{chance.new_id()}'
+        request_id = environ[REQUEST_ID] = f'req-{randomness.new_id()}'
         inbound = environ.get('HTTP_X_OPENSTACK_REQUEST_ID', '')
         environ[GLOBAL_REQUEST_ID] = inbound if self.FORM.fullmatch(inbound) else None
 

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from computeapi import chance
+from computeapi import randomness
 from computeapi.kit.seed import NOTHING, Seed
 
 
@@ -96,9 +96,9 @@ def test_numbers_have_so_many_bits_and_no_more(count):
 
 
 def test_choices_are_spread():
-    with chance.drawn_from(Seed(1).draws('a')):
-        counts = Counter(chance.below(6) for _ in range(6000))
+    with randomness.drawn_from(Seed(1).draws('a')):
+        counts = Counter(randomness.below(6) for _ in range(6000))
         assert sorted(counts) == [0, 1, 2, 3, 4, 5] and min(counts.values()) > 800
-        assert sorted(chance.shuffled('abcdef')) == list('abcdef')
-        assert chance.is_repeatable()
-    assert not chance.is_repeatable()
+        assert sorted(randomness.shuffled('abcdef')) == list('abcdef')
+        assert randomness.is_repeatable()
+    assert not randomness.is_repeatable()

@@ -8,7 +8,7 @@ import pytest
 import computeapi
 
 ROOT = Path(computeapi.__file__).parent
-BASE = {'versions', 'errors', 'context', 'clock', 'states', 'booleans', 'gate', 'chance', 'lock_files'}
+BASE = {'versions', 'errors', 'context', 'clock', 'states', 'booleans', 'gate', 'randomness', 'lock_files'}
 LAYERS = {
     'versions': set(),
     'errors': set(),
@@ -17,7 +17,7 @@ LAYERS = {
     'states': set(),
     'booleans': set(),
     'gate': set(),
-    'chance': set(),
+    'randomness': set(),
     'lock_files': set(),
     'defaults': set(),
     'garbage': set(),

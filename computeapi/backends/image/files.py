@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from computeapi import chance, errors
+from computeapi import errors, randomness
 
 LOG = logging.getLogger(__name__)
 CHUNK = 64 * 1024
@@ -65,7 +65,7 @@ class ImageFiles:
     def write(self, image_id: str, data: Iterable[bytes]) -> Written:
         """Write the data to the disk; TooLarge above the limit, or without room. A failure leaves no file behind."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        path = self.directory / f'{image_id}.{chance.new_hex_id()}.part'
+        path = self.directory / f'{image_id}.{randomness.new_hex_id()}.part'
         try:
             return self._write(path, data)
         except BaseException as error:

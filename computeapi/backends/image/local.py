@@ -11,7 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi import chance, errors
+from computeapi import errors, randomness
 from computeapi.backends.image import Image, blank, texts
 from computeapi.backends.image.files import FileChunks, ImageFiles, Written
 from computeapi.backends.image.members import ImageMembers
@@ -103,7 +103,7 @@ class LocalImages:
             raise errors.Forbidden('This requires a token that is scoped to a project.')
         now = self.clock()
         new = {
-            'id': _uuid(image_id) if image_id is not None else chance.new_id(),
+            'id': _uuid(image_id) if image_id is not None else randomness.new_id(),
             'name': name,
             'status': 'queued',
             'owner': context.project_id,

@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi import chance, errors
+from computeapi import errors, randomness
 from computeapi.backends.share import Share
 from computeapi.clock import utcnow
 from computeapi.context import Context
@@ -99,7 +99,7 @@ class LocalShares:
         if context.project_id is None:
             raise errors.Forbidden('This requires a token that is scoped to a project.')
         check_public(context, facts)
-        share_id, now = chance.new_id(), self.clock()
+        share_id, now = randomness.new_id(), self.clock()
         share = Share(
             id=share_id,
             status='available',
@@ -236,7 +236,7 @@ class LocalShares:
             ACCESS_RULES.delete(connection, ACCESS_RULES.among([rule_id]))
 
     def _insert(self, connection: sa.Connection, share_id: str, **facts: Any) -> str:
-        rule_id, now = chance.new_id(), self.clock()
+        rule_id, now = randomness.new_id(), self.clock()
         ACCESS_RULES.insert(
             connection, {'id': rule_id, 'share_id': share_id, 'created_at': now, 'updated_at': now, **facts}
         )

@@ -3,7 +3,7 @@
 import contextlib
 from typing import Any, NamedTuple
 
-from computeapi import chance
+from computeapi import randomness
 from computeapi.backends.hypervisor import Capability
 from computeapi.backends.network import Network, Port
 from computeapi.compute.servers import bandwidth, ports
@@ -102,7 +102,7 @@ class InterfaceManager:
             if not external_networks:
                 ports.refuse_outside(self.networks.networks(context.elevated(), [port.network_id]))
         wanted = {'port_id': port_id, 'network_id': network_id, 'fixed_ip': fixed_ip, 'tag': tag}
-        entry = ports.planned(wanted, chance.new_id())
+        entry = ports.planned(wanted, randomness.new_id())
         try:
             made = self._connect(self._begin(context, server, entry))
         except NoMoreAddresses as error:

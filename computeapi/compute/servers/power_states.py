@@ -5,7 +5,7 @@ import logging
 from collections import defaultdict
 from typing import NamedTuple
 
-from computeapi import chance
+from computeapi import randomness
 from computeapi.backends.hypervisor import PowerState
 from computeapi.compute.servers.changes import Changes
 from computeapi.compute.servers.power import PAUSED_IS_OFF, POWERED_OFF, STOPPED_IS_ON
@@ -52,7 +52,7 @@ class PowerStates:
         """Check the next servers, in random order, so that those of a slow host all have their turn."""
         server_ids = self.platform.store.ask(rows.on_hosts, self.last, self.at_once)
         spent = defaultdict[str | None, float](float)
-        for server in chance.shuffled(self.platform.store.ask(rows.alive, server_ids)):
+        for server in randomness.shuffled(self.platform.store.ask(rows.alive, server_ids)):
             stray, began = STRAYS.get(VMState(server.vm_state)), elapsed()
             if stray is None or server.task_state is not None or spent[server.host] > SECONDS_AT_A_HOST:
                 continue

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import sqlalchemy as sa
 
-from computeapi import chance
+from computeapi import randomness
 from computeapi.backends.hypervisor import Capability, PowerState
 from computeapi.backends.share import PROTOCOLS, Share
 from computeapi.compute.servers.changes import Changes, check
@@ -57,7 +57,7 @@ class ServerShareManager:
     def _insert(self, connection: sa.Connection, server: Server, share: Share, tag: str) -> None:
         rows.SHARES.insert(
             connection,
-            uuid=chance.new_id(),
+            uuid=randomness.new_id(),
             server_id=server.uuid,
             share_id=share.id,
             status=ShareStatus.ATTACHING,

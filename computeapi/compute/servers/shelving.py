@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import sqlalchemy as sa
 
-from computeapi import chance
+from computeapi import randomness
 from computeapi.backends.hypervisor import PowerState
 from computeapi.compute.names import shortened
 from computeapi.compute.platform import Platform
@@ -100,7 +100,7 @@ class Shelves:
         if not server.image_id:
             self.changes.begin(context, server, SHELVE)
             return
-        image_id = chance.new_id()
+        image_id = randomness.new_id()
         undo = functools.partial(discard, self.images, context, image_id)
         with self.changes.prepared(context, server, SHELVE, {'image_id': image_id}, undo):
             self.images.create(

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from computeapi import chance
+from computeapi import randomness
 from computeapi.backends.image import Image, Images
 from computeapi.backends.volume import Volumes
 from computeapi.compute.names import shortened
@@ -155,7 +155,7 @@ class ServerSnapshots:
         arguments: Mapping[str, Any],
     ) -> str:
         """Create an image that a worker will fill; returns its ID. If the work cannot begin, the image is deleted."""
-        image_id = chance.new_id()
+        image_id = randomness.new_id()
         undo = functools.partial(discard, self.images, context, image_id)
         with self.changes.prepared(context, server, transition, {'image_id': image_id, **arguments}, undo):
             self.reserve(context, server, image_id, name, properties)
@@ -185,8 +185,8 @@ class ServerSnapshots:
     def of_volumes(
         self, context: Context, server: Server, name: str, properties: dict[str, Any], devices: list[BlockDevice]
     ) -> str:
-        tasks, image_id = self.changes.tasks, chance.new_id()
-        snapshots = [chance.new_id() for _ in devices]
+        tasks, image_id = self.changes.tasks, randomness.new_id()
+        snapshots = [randomness.new_id() for _ in devices]
         made = {'image_id': image_id, 'snapshots': snapshots}
         undo = functools.partial(take_back, self.images, self.volumes, context, made)
         with tasks.leased(IMAGE_OF_VOLUMES, server.uuid, context, made, undo) as task:

@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi import chance
+from computeapi import randomness
 from computeapi.backends.volume import Volume
 from computeapi.compute.platform import Platform
 from computeapi.compute.servers import disks
@@ -118,7 +118,7 @@ class AttachedVolumes:
     def _new(self, server: Server, volume: Volume, tag: str | None, delete_on_termination: bool) -> BlockDevice:
         return BlockDevice(
             id=0,
-            uuid=chance.new_id(),
+            uuid=randomness.new_id(),
             server_id=server.uuid,
             source_type='volume',
             destination_type='volume',

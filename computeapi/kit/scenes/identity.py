@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from computeapi import chance
+from computeapi import randomness
 from computeapi.kit.scenes.document import Place, SceneError
 from computeapi.kit.scenes.export import Export
 from computeapi.kit.scenes.scene import Entry, Scene, Values
@@ -51,7 +51,7 @@ def _load_user(scene: Scene, entry: Entry, place: Place, hashed: Callable[[str],
     row = scene.make('users', entry, place)
     row |= {'options': {}, 'password_hash': entry.get('password_hash')}
     if row['password_hash'] is None:
-        password = entry.get('password') or chance.password(entry['name'])
+        password = entry.get('password') or randomness.password(entry['name'])
         row['password_hash'] = hashed(password)
         scene.passwords[row['id']] = password
     for number, held in enumerate(entry.get('roles', ())):

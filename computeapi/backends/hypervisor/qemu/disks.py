@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from computeapi import chance
+from computeapi import randomness
 from computeapi.backends.hypervisor import HypervisorError, Unfit
 from computeapi.backends.hypervisor.qemu import config_drive, qemu_img
 from computeapi.backends.hypervisor.qemu.base_images import BaseImage
@@ -36,7 +36,7 @@ def blank(folder: GuestFolder, name: str, slot: int, device: BlockDevice) -> Dis
     path = folder / f'{name}.raw'
     is_swap = device.guest_format == 'swap'
     if not path.exists():
-        part = path.with_name(f'{path.name}.{chance.new_hex_id()}.part')
+        part = path.with_name(f'{path.name}.{randomness.new_hex_id()}.part')
         size = (device.volume_size or 0) * (MIB if is_swap else GIB)
         qemu_img.create(part, size, disk_format='raw')
         format_blank(part, 'swap' if is_swap else device.guest_format or 'ext4')

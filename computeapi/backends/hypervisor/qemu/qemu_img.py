@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from computeapi import chance
+from computeapi import randomness
 from computeapi.backends.hypervisor import HypervisorError
 
 LOG = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ def create(
     if path.exists():
         return
     # A unique name: a qemu-img started by a process that was killed may still be running.
-    part = path.with_name(f'{path.name}.{chance.new_hex_id()}.part')
+    part = path.with_name(f'{path.name}.{randomness.new_hex_id()}.part')
     over = ['-b', str(backing[0]), '-F', backing[1]] if backing else []
     run('create', '-q', '-f', disk_format, *over, str(part), *([str(size)] if size is not None else []))
     part.replace(path)

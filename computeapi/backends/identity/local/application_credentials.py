@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi import chance, errors
+from computeapi import errors, randomness
 from computeapi.backends.identity.local.managers import Clock, Recent, RecordManager
 from computeapi.backends.identity.local.passwords import Passwords
 from computeapi.db import identity as queries
@@ -141,7 +141,7 @@ def _rule_id(connection: sa.Connection, user_id: str, wanted: Mapping[str, Any])
         raise errors.Invalid(f"'access_rules': there is no {wanted['id']}.")
     if queries.ACCESS_RULES.number_of(connection, user_id=user_id) >= MOST_RULES:
         raise errors.Forbidden(f'A user can have at most {MOST_RULES} access rules; unused ones can be deleted.')
-    rule_id = chance.new_hex_id()
+    rule_id = randomness.new_hex_id()
     queries.ACCESS_RULES.insert(connection, id=rule_id, user_id=user_id, **wanted)
     return rule_id
 

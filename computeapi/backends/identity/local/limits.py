@@ -5,7 +5,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi import chance, errors
+from computeapi import errors, randomness
 from computeapi.backends.identity.local.managers import Manager, PlainManager
 from computeapi.db import catalog as queries
 from computeapi.db import identity
@@ -90,7 +90,7 @@ class LimitManager(Manager):
         registered = queries.REGISTERED_LIMITS.find(connection, lock=True, **{'region_id': '', **place})
         if owner is None or registered is None:
             raise errors.Invalid('There is no such project or domain, or no registered limit of the resource.')
-        limit_id = chance.new_hex_id()
+        limit_id = randomness.new_hex_id()
         values = {'registered_limit_id': registered.id, 'owner_id': owner.id, 'description': description}
         queries.LIMITS.insert(connection, id=limit_id, resource_limit=resource_limit, **values)
         return limit_id

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
 
-from computeapi import chance, errors
+from computeapi import errors, randomness
 from computeapi.context import Context
 from computeapi.db.engine import Store, conflicts
 from computeapi.db.records import Rows
@@ -91,7 +91,11 @@ class RecordManager(Manager, Generic[R]):
         return record
 
     def insert(self, connection: sa.Connection, **values: Any) -> R:
-        values = {'id': chance.new_hex_id(), **values, **{name: given(values[name]) for name in ADDING & values.keys()}}
+        values = {
+            'id': randomness.new_hex_id(),
+            **values,
+            **{name: given(values[name]) for name in ADDING & values.keys()},
+        }
         self.require_parts(connection, values)
         self.records.insert(connection, **values)
         return self.require(connection, values['id'])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 import sqlalchemy as sa
 
-from computeapi import chance, errors
+from computeapi import errors, randomness
 from computeapi.backends.identity.local.managers import Manager, Recent
 from computeapi.db import identity as queries
 from computeapi.db.engine import Store, repeated
@@ -54,7 +54,7 @@ class CredentialManager(Manager):
 
     @repeated
     def create(self, user_id: str, type: str, blob: str, project_id: str | None = None) -> Credential:
-        credential_id = chance.new_hex_id() if type != EC2 else id_of_access_key(blob)
+        credential_id = randomness.new_hex_id() if type != EC2 else id_of_access_key(blob)
         row = StoredCredential(credential_id, user_id, project_id, type, self._encrypted(blob))
         with self.change() as connection:
             # The lock serializes this with other creations for the user.

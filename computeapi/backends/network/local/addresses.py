@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from computeapi import chance, errors
+from computeapi import errors, randomness
 from computeapi.db import ports
 from computeapi.db.network_collection import Document, Work
 from computeapi.db.networks import ranges_on
@@ -72,7 +72,7 @@ def parse_mac(text: str) -> str:
 
 
 def random_mac() -> str:
-    tail = chance.bits(24).to_bytes(3, 'big')
+    tail = randomness.bits(24).to_bytes(3, 'big')
     return f'{MAC_PREFIX}:{tail.hex(":")}'
 
 
@@ -250,7 +250,7 @@ def _allocate_from(work: Work, port: Document, subnets: list[Document]) -> None:
 
 def _free_address(work: Work, subnet: Document) -> str | None:
     """A free address, usually the next one; all addresses are read only if the subnet is crowded."""
-    last = _drawn_address(subnet) if chance.is_repeatable() else subnet['last_address']
+    last = _drawn_address(subnet) if randomness.is_repeatable() else subnet['last_address']
     for count in LOOKS:
         next_ones = list(islice(after(subnet['allocation_pools'], last), count))
         taken = ports.taken_addresses(work, subnet['id'], next_ones)
@@ -267,4 +267,4 @@ def _drawn_address(subnet: Mapping[str, Any]) -> str | None:
     if not pools:
         return None
     first, last = ipaddress.ip_address(pools[0]['start']), ipaddress.ip_address(pools[-1]['end'])
-    return str(first + chance.below(int(last) - int(first) + 1))
+    return str(first + randomness.below(int(last) - int(first) + 1))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from contextlib import suppress
 
-from computeapi import chance, errors
+from computeapi import errors, randomness
 from computeapi.backends.network.local import addresses, ports
 from computeapi.db import network_projects, routers
 from computeapi.db.network_collection import Document, Work
@@ -17,7 +17,7 @@ def create(work: Work, facts: Document) -> str:
     network_projects.reserve(work, project_id, 'floatingip')
     if not NETWORKS.get(work, facts['floating_network_id'])['router:external']:
         raise errors.Invalid(f'Network {facts["floating_network_id"]} is not a valid external network.')
-    floating_ip_id = chance.new_id()
+    floating_ip_id = randomness.new_id()
     address = _take_address(work, floating_ip_id, facts)
     floating_ip = {
         'description': facts.get('description', ''),

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from computeapi import chance
+from computeapi import randomness
 from computeapi.backends.network import NetworkListener
 from computeapi.context import Context
 from computeapi.db import network_notices
@@ -27,7 +27,7 @@ class Notices:
         self.store, self.listeners = store, tuple(listeners)
 
     def note(self, work: Work, server_ids: Collection[str]) -> Notice:
-        notice = Notice(chance.new_id(), server_ids if self.listeners else ())
+        notice = Notice(randomness.new_id(), server_ids if self.listeners else ())
         network_notices.insert(work.connection, notice.id, notice.server_ids)
         return notice
 

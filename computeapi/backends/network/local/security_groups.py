@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from computeapi import chance, errors
+from computeapi import errors, randomness
 from computeapi.backends.network import protocols
 from computeapi.backends.network.local import addresses
 from computeapi.db import network_projects, security_groups
@@ -55,7 +55,7 @@ def default_group(work: Work, project_id: str) -> str:
     if group_id is None:
         network_projects.lock_project(work, project_id)
         # The random values must not depend on which request needs the group first.
-        with chance.apart('default security group', project_id):
+        with randomness.apart('default security group', project_id):
             group_id = security_groups.default_group(work, project_id) or _add_default_group(work, project_id)
     return group_id
 

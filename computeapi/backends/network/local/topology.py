@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from computeapi import chance, errors
+from computeapi import errors, randomness
 from computeapi.backends.network.local import networks, routers, subnets
 from computeapi.db import network_projects
 from computeapi.db import networks as stored_networks
@@ -28,7 +28,7 @@ def auto_network(work: Work, project_id: str) -> str:
     network_id = stored_networks.auto_network(work, project_id)
     if network_id is None:
         # The random values must not depend on which request needs the network first.
-        with chance.apart('automatic network', project_id):
+        with randomness.apart('automatic network', project_id):
             network_id = _add_auto_network(work, project_id)
         stored_networks.set_auto_network(work, network_id)
     return network_id

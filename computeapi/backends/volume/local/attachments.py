@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 import sqlalchemy as sa
 
-from computeapi import chance, errors
+from computeapi import errors, randomness
 from computeapi.backends.rights import serving
 from computeapi.backends.volume import Attachment, Volume
 from computeapi.backends.volume.local.base import VolumeStore, unfit
@@ -209,7 +209,7 @@ class VolumeUse(VolumeStore):
             yield connection, volume, _find(connection, context, attachment_id)
 
     def _add(self, connection: sa.Connection, volume: Volume, **facts: Any) -> str:
-        attachment_id = chance.new_id()
+        attachment_id = randomness.new_id()
         facts = {'id': attachment_id, 'volume_id': volume.id, 'created_at': self.clock(), **facts}
         ATTACHMENTS.insert(connection, facts)
         return attachment_id

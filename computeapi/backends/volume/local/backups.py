@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi import chance, errors
+from computeapi import errors, randomness
 from computeapi.backends.volume import Volume
 from computeapi.backends.volume.local.base import project_of, unfit
 from computeapi.backends.volume.local.files import Contents
@@ -79,7 +79,7 @@ class VolumeBackups(KeptWithSize[Backup]):
             size, moment = self._source(connection, context, volume, snapshot_id, force)
             now, contents = self.clock(), Contents(source_id=snapshot_id or volume_id)
             backup = Backup(
-                id=chance.new_id(),
+                id=randomness.new_id(),
                 project_id=project_id,
                 user_id=context.user_id,
                 volume_id=volume_id,

@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi import chance, errors
+from computeapi import errors, randomness
 from computeapi.backends.volume import Volume
 from computeapi.backends.volume.local.base import project_of
 from computeapi.backends.volume.local.filling import Filler
@@ -59,7 +59,7 @@ class VolumeGroupTypes(Kept[VolumeGroupType]):
     def create(
         self, name: str, *, description: str | None, is_public: bool, group_specs: Mapping[str, str] | None
     ) -> VolumeGroupType:
-        made = VolumeGroupType(chance.new_id(), name, description, is_public, self.clock(), dict(group_specs or {}))
+        made = VolumeGroupType(randomness.new_id(), name, description, is_public, self.clock(), dict(group_specs or {}))
         with conflicts(f'Group Type {name} already exists.'), self.store.write() as connection:
             GROUP_TYPES.insert(connection, vars(made))
         return made
@@ -103,7 +103,7 @@ class VolumeGroups(Kept[VolumeGroup]):
         facts = {'project_id': project_id, 'user_id': context.user_id, 'name': name, 'description': description}
         facts |= {'status': 'available', 'availability_zone': availability_zone, 'group_type': group_type}
         with self.store.write() as connection:
-            group_id = chance.new_id()
+            group_id = randomness.new_id()
             # Locked, so that nobody deletes them before the group exists.
             GROUP_TYPES.get(connection, context, group_type, lock=True)
             for type_id in sorted(allowed):

@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi import chance, errors
+from computeapi import errors, randomness
 from computeapi.backends.image import Image
 from computeapi.backends.volume import Volume, VolumeType
 from computeapi.backends.volume.local.base import STORAGE, VolumeStore, project_of
@@ -77,7 +77,7 @@ class VolumeMaking(VolumeStore):
             kind = keep_type(connection, wanted.id if wanted else source.volume_type_id or default.id)
             volume = Volume(
                 **self._facts(source, kind, contents),
-                id=volume_id or chance.new_id(),
+                id=volume_id or randomness.new_id(),
                 name=name,
                 size=checked_size(size, source),
                 project_id=project_id,

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import sqlalchemy as sa
 
-from computeapi import chance
+from computeapi import randomness
 from computeapi.backends.volume import Volume
 from computeapi.backends.volume.local.kept import Kept
 from computeapi.context import Context
@@ -38,7 +38,7 @@ class VolumeMessages(Kept[Message]):
         now = self.clock()
         MESSAGES.delete(connection, expired_messages(now))
         message = Message(
-            id=chance.new_id(),
+            id=randomness.new_id(),
             project_id=volume.project_id,
             request_id=context.request_id,
             resource_type='VOLUME',

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from computeapi import chance, errors
+from computeapi import errors, randomness
 from computeapi.backends.volume import VolumeType
 from computeapi.backends.volume.local.kept import Kept
 from computeapi.context import Context
@@ -32,7 +32,7 @@ class VolumeQos(Kept[QosSpecs]):
     table, record = QOS, QosSpecs
 
     def create(self, name: str, consumer: str, specs: Mapping[str, str]) -> QosSpecs:
-        made = QosSpecs(chance.new_id(), name, consumer, self.clock(), checked(specs))
+        made = QosSpecs(randomness.new_id(), name, consumer, self.clock(), checked(specs))
         with conflicts(f'QoS specs {name} already exists.'), self.store.write() as connection:
             QOS.insert(connection, vars(made))
         return made

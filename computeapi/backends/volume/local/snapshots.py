@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
-from computeapi import chance, errors
+from computeapi import errors, randomness
 from computeapi.backends.rights import check_writer
 from computeapi.backends.volume import Snapshot, Volume
 from computeapi.backends.volume.local.files import Contents
@@ -49,7 +49,7 @@ class VolumeSnapshots(KeptWithSize[Snapshot]):
                 )
             now, contents = self.clock(), Contents(source_id=volume_id)
             snapshot = Snapshot(
-                id=snapshot_id or chance.new_id(),
+                id=snapshot_id or randomness.new_id(),
                 name=name,
                 status=self.filler.status(contents),
                 size=volume.size,

@@ -10,7 +10,7 @@ from datetime import datetime
 
 import sqlalchemy as sa
 
-from computeapi import chance, errors
+from computeapi import errors, randomness
 from computeapi.backends.rights import check_writer
 from computeapi.backends.volume import Volume
 from computeapi.backends.volume.local.base import project_of, unfit
@@ -57,7 +57,7 @@ class VolumeTransfers(Kept[Transfer]):
             volume = Volume(**VOLUMES.get(connection, context, volume_id, lock=True))
             if volume.status != 'available':
                 raise unfit(volume, 'transferred')
-            found = chance.new_id(), volume.project_id, volume_id, name, _hash(key), no_snapshots, self.clock()
+            found = randomness.new_id(), volume.project_id, volume_id, name, _hash(key), no_snapshots, self.clock()
             transfer = Transfer(*found)
             TRANSFERS.delete(connection, volumes.transfers_of(volume_id))
             TRANSFERS.insert(connection, vars(transfer))

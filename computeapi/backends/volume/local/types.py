@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi import chance, errors
+from computeapi import errors, randomness
 from computeapi.backends.volume import VolumeType
 from computeapi.context import Context
 from computeapi.db import volume_types, volumes
@@ -90,7 +90,7 @@ class VolumeTypes:
         extra_specs: Mapping[str, str] | None = None,
     ) -> VolumeType:
         now = self.clock()
-        facts = (chance.new_id(), name, description, is_public, dict(extra_specs or {}))
+        facts = (randomness.new_id(), name, description, is_public, dict(extra_specs or {}))
         kind = VolumeType(*facts, created_at=now, updated_at=now)
         with conflicts(TAKEN.format(name)), self.store.write() as connection:
             TYPES.insert(connection, vars(kind))
@@ -127,7 +127,7 @@ class VolumeTypes:
                 raise errors.Invalid(f'Volume type {kind.id} is in use: its encryption cannot be changed.')
             now, encryption = self.clock(), None
             if facts is not None:
-                known = kind.encryption or {**UNENCRYPTED, 'encryption_id': chance.new_id(), 'created_at': now}
+                known = kind.encryption or {**UNENCRYPTED, 'encryption_id': randomness.new_id(), 'created_at': now}
                 encryption = {**known, **facts, 'updated_at': now if kind.encryption else None}
                 encryption.pop('volume_type_id', None)
             volume_types.set_encryption(connection, kind.id, encryption)

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import sqlalchemy as sa
 
-from computeapi import chance
+from computeapi import randomness
 from computeapi.compute.flavors import FlavorManager
 from computeapi.compute.keypairs import KeypairManager
 from computeapi.compute.names import LONGEST, numbered
@@ -132,7 +132,7 @@ class Builder:
             zone=self.disks.zone(context, disks, zone),
             group_id=self.destinations.group(context, request),
             public_key=public_key,
-            first_id=chance.new_id(),
+            first_id=randomness.new_id(),
             reservation_id=rows.reservation_id(),
         )
 
@@ -185,7 +185,7 @@ class Builder:
         if plan.group_id is not None:
             self.quotas.reserve_group_members(connection, *owner, plan.group_id, count)
         for begin in range(0, count, AT_ONCE):
-            some = {index: chance.new_id() if index else plan.first_id for index in range(count)[begin:][:AT_ONCE]}
+            some = {index: randomness.new_id() if index else plan.first_id for index in range(count)[begin:][:AT_ONCE]}
             self.write_servers(connection, context, plan, some, count, attachments)
 
     def write_servers(

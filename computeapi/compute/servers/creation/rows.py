@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from computeapi import chance
+from computeapi import randomness
 from computeapi.backends.hypervisor import PowerState
 from computeapi.compute.names import numbered
 from computeapi.compute.servers.creation.boot import Source
@@ -154,7 +154,7 @@ def remembered(source: Source) -> dict[str, Any]:
 def block_device(device: Device, server_id: str, attachment_id: str | None, now: datetime) -> dict[str, Any]:
     """The row of a disk; attachment_id: that of a volume that is already reserved for the server."""
     facts = {name: value for name, value in vars(device).items() if name != 'no_device'}
-    more = {'uuid': chance.new_id(), 'server_id': server_id, 'attachment_id': attachment_id, 'created_at': now}
+    more = {'uuid': randomness.new_id(), 'server_id': server_id, 'attachment_id': attachment_id, 'created_at': now}
     return facts | more
 
 
@@ -171,4 +171,4 @@ def hostname(name: str, server_id: str) -> str:
 
 def reservation_id() -> str:
     """The ID that all servers of one request share."""
-    return 'r-' + ''.join(chance.choice(string.ascii_lowercase + string.digits) for _ in range(8))
+    return 'r-' + ''.join(randomness.choice(string.ascii_lowercase + string.digits) for _ in range(8))

@@ -1,4 +1,4 @@
-"""Random values come from computeapi.chance, unless they must be unguessable."""
+"""Random values come from computeapi.randomness, unless they must be unguessable."""
 
 import ast
 from pathlib import Path
@@ -8,7 +8,7 @@ import computeapi
 ROOT = Path(computeapi.__file__).parent
 DRAWN = {'random', 'secrets', 'urandom', 'SystemRandom', 'uuid1', 'uuid4'}
 MAY_DRAW = {
-    'chance.py': 'ids, addresses, passwords',
+    'randomness.py': 'ids, addresses, passwords',
     'backends/hypervisor/qemu/exports.py': 'keys of attachments',
     'backends/hypervisor/qemu/landing.py': 'names that only those know who may write',
     'backends/hypervisor/qemu/sharing.py': 'words that only those know who see a folder',

@@ -21,7 +21,7 @@ VERSION_MASK, VERSION_4 = 0xF000 << 64 | 0xC000 << 48, 0x4000 << 64 | 0x8000 << 
 """The bits of a UUID that hold its version and variant, and their values in a random UUID."""
 
 
-class ChanceSource(Protocol):
+class RandomSource(Protocol):
     """repeatable: whether the same requests get the same values."""
 
     repeatable: bool
@@ -29,7 +29,7 @@ class ChanceSource(Protocol):
     def bits(self, count: int) -> int:
         """A number of this many bits, a new one each time."""
 
-    def apart(self, *names: str) -> 'ChanceSource':
+    def apart(self, *names: str) -> 'RandomSource':
         """A source for the thing of that name, whichever caller creates it first."""
 
 
@@ -41,16 +41,16 @@ class System:
     def bits(self, count: int) -> int:
         return secrets.randbits(count)
 
-    def apart(self, *names: str) -> ChanceSource:
+    def apart(self, *names: str) -> RandomSource:
         return self
 
 
 SYSTEM = System()
-_source: ContextVar[ChanceSource] = ContextVar('source', default=SYSTEM)
+_source: ContextVar[RandomSource] = ContextVar('source', default=SYSTEM)
 
 
 @contextmanager
-def drawn_from(source: ChanceSource) -> Iterator[None]:
+def drawn_from(source: RandomSource) -> Iterator[None]:
     """Draw the random values that this thread generates in the block from *source*."""
     token = _source.set(source)
     try:
