@@ -12,7 +12,7 @@ from oslo_policy import policy as oslo_policy
 
 from computeapi import api
 from computeapi.backends import registry
-from computeapi.backends.standing import Impression, Standing
+from computeapi.backends.health import Health, HealthReport
 from computeapi.compute.tasks.runner import reason_of
 from computeapi.config.neighbours import are_wanted
 from computeapi.db import agents, placement_changes, processes, schema, tasks
@@ -44,7 +44,7 @@ def checks(conf: cfg.ConfigOpts) -> Iterator[Check]:
     for name, check in CHECKS.items():
         yield Check(name, *check(conf))
     for name, found in neighbours(conf).items():
-        yield Check(name, RESULTS[found.standing], found.words)
+        yield Check(name, RESULTS[found.health], found.words)
 
 
 def database(conf: cfg.ConfigOpts) -> tuple[Result, str]:
@@ -112,22 +112,22 @@ def broker(conf: cfg.ConfigOpts) -> Condition | None:
     return Condition(obstacle is None, obstacle or 'The broker responds.')
 
 
-def neighbours(conf: cfg.ConfigOpts) -> Mapping[str, Impression]:
+def neighbours(conf: cfg.ConfigOpts) -> Mapping[str, HealthReport]:
     """The state of the services that this one depends on; empty if all are built in."""
     if not are_wanted(conf):
         return {}
     try:
-        from computeapi.backends import inquiry
+        from computeapi.backends import health_checks
     except ImportError as error:
-        return {'Neighbours': Impression(Standing.WRONG, f'{error}: the extra `openstack` is not installed')}
-    return {**inquiry.impressions(conf), 'Token keys': inquiry.token_keys(conf)}
+        return {'Neighbours': HealthReport(Health.WRONG, f'{error}: the extra `openstack` is not installed')}
+    return {**health_checks.check_all(conf), 'Token keys': health_checks.check_token_keys(conf)}
 
 
 RESULTS = {
-    Standing.OK: Result.Success,
-    Standing.AWAY: Result.Warning,
-    Standing.LACKING: Result.Warning,
-    Standing.WRONG: Result.Failure,
+    Health.OK: Result.Success,
+    Health.AWAY: Result.Warning,
+    Health.LACKING: Result.Warning,
+    Health.WRONG: Result.Failure,
 }
 CHECKS: dict[str, Callable[[cfg.ConfigOpts], tuple[Result, str]]] = {
     'Database': database,
@@ -155,8 +155,8 @@ def report(conf: cfg.ConfigOpts) -> tuple[bool, list[str]]:
         conditions['bus'] = found
     checked = [line(name, 'ok' if each.ok else 'not ok', each.why) for name, each in conditions.items()]
     others = neighbours(conf)
-    asked = [line(name, each.standing.value, each.words) for name, each in others.items()]
-    well = all(each.standing is not Standing.AWAY and each.standing is not Standing.WRONG for each in others.values())
+    asked = [line(name, each.health.value, each.words) for name, each in others.items()]
+    well = all(each.health is not Health.AWAY and each.health is not Health.WRONG for each in others.values())
     return well and is_ready(conditions), checked + asked + lines
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from computeapi.backends.inquiry import impressions, token_keys
-from computeapi.backends.standing import Standing
+from computeapi.backends.health import Health
+from computeapi.backends.health_checks import check_all, check_token_keys
 from tests.neighbours import cloud
 
 ALL = {'identity': 'keystone', 'image': 'glance', 'network': 'neutron', 'volume': 'cinder'}
@@ -15,9 +15,9 @@ def conf():
 
 
 def test_all_is_well(conf):
-    found = impressions(conf)
-    assert {name: each.standing for name, each in found.items()} == dict.fromkeys(
-        ['Keystone', 'Glance', 'Neutron', 'Cinder', 'Placement', 'Service user'], Standing.OK
+    found = check_all(conf)
+    assert {name: each.health for name, each in found.items()} == dict.fromkeys(
+        ['Keystone', 'Glance', 'Neutron', 'Cinder', 'Placement', 'Service user'], Health.OK
     )
     assert 'v3.0 to v3.' in found['Cinder'].words and 'as nova of service (admin, ' in found['Cinder'].words
-    assert token_keys(conf).standing is Standing.OK
+    assert check_token_keys(conf).health is Health.OK

@@ -13,9 +13,9 @@ from keystoneauth1.session import Session
 from openstack.proxy import Proxy
 from oslo_config import cfg
 
+from computeapi.backends.health import Health, HealthReport
 from computeapi.backends.neighbour import SERVICE_USER, NeighbourService, keystone_asked, own_auth
 from computeapi.backends.seal import Seal
-from computeapi.backends.standing import Impression, Standing
 from computeapi.context import Context
 from computeapi.errors import Error, NeighbourAway
 
@@ -27,7 +27,7 @@ ROLES = frozenset({'admin', 'service'})
 """The roles that this service's user needs: for its own operations, and for service tokens."""
 
 
-class Place(NamedTuple):
+class CheckedService(NamedTuple):
     """A service. `path`: something that its own users may read.  `microversion`: the least one that is needed."""
 
     name: str
@@ -39,7 +39,7 @@ class Place(NamedTuple):
     microversion: tuple[int, int] | None = None
 
 
-def _is(kind: str, backend: str) -> Callable[[cfg.ConfigOpts], bool]:
+def _has_backend(kind: str, backend: str) -> Callable[[cfg.ConfigOpts], bool]:
     return lambda conf: bool(conf[kind].backend == backend)
 
 
@@ -47,64 +47,68 @@ def _checks_tokens(conf: cfg.ConfigOpts) -> bool:
     return bool(conf.api.auth_strategy == 'keystone' or conf.identity.backend == 'keystone')
 
 
-def _is_told(conf: cfg.ConfigOpts) -> bool:
+def _placement_enabled(conf: cfg.ConfigOpts) -> bool:
     return bool(conf.placement.enabled)
 
 
 NEIGHBOURS = (
-    Place('Keystone', 'keystone', 'identity', 3, '/auth/projects', _checks_tokens),
-    Place('Glance', 'glance', 'image', 2, '/images?limit=1', _is('image', 'glance')),
-    Place('Neutron', 'neutron', 'network', 2, '/networks?limit=1&fields=id', _is('network', 'neutron')),
-    Place('Cinder', 'cinder', 'block-storage', 3, '/volumes?limit=1', _is('volume', 'cinder'), (3, 44)),
-    Place('Placement', 'placement', 'placement', 1, '/resource_providers?name=-', _is_told, (1, 38)),
+    CheckedService('Keystone', 'keystone', 'identity', 3, '/auth/projects', _checks_tokens),
+    CheckedService('Glance', 'glance', 'image', 2, '/images?limit=1', _has_backend('image', 'glance')),
+    CheckedService(
+        'Neutron', 'neutron', 'network', 2, '/networks?limit=1&fields=id', _has_backend('network', 'neutron')
+    ),
+    CheckedService(
+        'Cinder', 'cinder', 'block-storage', 3, '/volumes?limit=1', _has_backend('volume', 'cinder'), (3, 44)
+    ),
+    CheckedService('Placement', 'placement', 'placement', 1, '/resource_providers?name=-', _placement_enabled, (1, 38)),
 )
 
 
-def impressions(conf: cfg.ConfigOpts, seconds: float = LONGEST_SECONDS) -> Mapping[str, Impression]:
+def check_all(conf: cfg.ConfigOpts, seconds: float = LONGEST_SECONDS) -> Mapping[str, HealthReport]:
     """The state of each configured service, by name. All are checked in parallel, with this time limit."""
     wanted = [each for each in NEIGHBOURS if each.is_wanted(conf)]
-    asked: dict[str, Future[Impression]] = {each.name: _begun(inquire, conf, each) for each in wanted}
+    checks: dict[str, Future[HealthReport]] = {each.name: _started(check_service, conf, each) for each in wanted}
     if any(each.group in ('glance', 'neutron', 'cinder') for each in wanted):
-        asked['Service user'] = _begun(service_user, conf)
+        checks['Service user'] = _started(check_service_user, conf)
     deadline = time.monotonic() + seconds
-    return {name: _ended(future, deadline, seconds) for name, future in asked.items()}
+    return {name: _result(future, deadline, seconds) for name, future in checks.items()}
 
 
-def _begun(ask: Callable[..., Impression], *arguments: Any) -> Future[Impression]:
+def _started(check: Callable[..., HealthReport], *arguments: Any) -> Future[HealthReport]:
     """Runs in a daemon thread, so that the process need not wait for it when it exits."""
-    future: Future[Impression] = Future()
-    threading.Thread(target=lambda: future.set_result(_told(ask, *arguments)), daemon=True).start()
+    future: Future[HealthReport] = Future()
+    threading.Thread(target=lambda: future.set_result(_report_of(check, *arguments)), daemon=True).start()
     return future
 
 
-def _ended(future: Future[Impression], deadline: float, seconds: float) -> Impression:
+def _result(future: Future[HealthReport], deadline: float, seconds: float) -> HealthReport:
     try:
         return future.result(max(0, deadline - time.monotonic()))
     except TimeoutError:
-        return Impression(Standing.AWAY, f'No response for {seconds:g} s.')
+        return HealthReport(Health.AWAY, f'No response for {seconds:g} s.')
 
 
-def _told(ask: Callable[..., Impression], *arguments: Any) -> Impression:
-    """Turns every error into an Impression."""
+def _report_of(check: Callable[..., HealthReport], *arguments: Any) -> HealthReport:
+    """Turns every error into a HealthReport."""
     try:
-        return ask(*arguments)
+        return check(*arguments)
     except NeighbourAway as error:
         cause = error.__cause__
-        found = Standing.WRONG if isinstance(cause, EndpointNotFound) else Standing.AWAY
-        return _in_short(found, f'{error} {cause or ""}')
+        found = Health.WRONG if isinstance(cause, EndpointNotFound) else Health.AWAY
+        return _shortened(found, f'{error} {cause or ""}')
     except cfg.NoSuchOptError as error:
-        return Impression(Standing.WRONG, f'{error}: the extra `openstack` is not installed')
+        return HealthReport(Health.WRONG, f'{error}: the extra `openstack` is not installed')
     except (Error, cfg.Error, OptionError, ImportError) as error:
-        return _in_short(Standing.WRONG, str(error))
+        return _shortened(Health.WRONG, str(error))
     except Exception as error:
-        return _in_short(Standing.WRONG, f'{type(error).__name__}: {error}')
+        return _shortened(Health.WRONG, f'{type(error).__name__}: {error}')
 
 
-def _in_short(standing: Standing, words: str) -> Impression:
-    return Impression(standing, ' '.join(words.split())[:LONGEST_WORDS])
+def _shortened(health: Health, words: str) -> HealthReport:
+    return HealthReport(health, ' '.join(words.split())[:LONGEST_WORDS])
 
 
-def inquire(conf: cfg.ConfigOpts, neighbour: Place) -> Impression:
+def check_service(conf: cfg.ConfigOpts, neighbour: CheckedService) -> HealthReport:
     """Log in, find the service and read something there."""
     service = NeighbourService(conf, *neighbour[:4])
     with service.asked(ITSELF):
@@ -112,14 +116,14 @@ def inquire(conf: cfg.ConfigOpts, neighbour: Place) -> Impression:
         who, missing = _whoami(own_auth(conf, neighbour.group), service.session, ROLES)
         data = _located(service, proxy)
         if data is None:
-            return Impression(
-                Standing.WRONG, f'The catalog has no {neighbour.service_type} service with API v{neighbour.major}.'
+            return HealthReport(
+                Health.WRONG, f'The catalog has no {neighbour.service_type} service with API v{neighbour.major}.'
             )
         proxy.get(neighbour.path, raise_exc=True)
     words = f'{_versions(data)} at {data.url}, as {who}'
     if neighbour.microversion and (data.max_microversion or (0, 0)) < neighbour.microversion:
-        return Impression(Standing.WRONG, f'{words}: {_dotted(neighbour.microversion)} is required')
-    return Impression(Standing.LACKING, f'{words}: it lacks {missing}') if missing else Impression(Standing.OK, words)
+        return HealthReport(Health.WRONG, f'{words}: {_dotted(neighbour.microversion)} is required')
+    return HealthReport(Health.LACKING, f'{words}: it lacks {missing}') if missing else HealthReport(Health.OK, words)
 
 
 def _located(service: NeighbourService, proxy: Proxy) -> Any:
@@ -135,31 +139,31 @@ def _located(service: NeighbourService, proxy: Proxy) -> Any:
     return found
 
 
-def service_user(conf: cfg.ConfigOpts) -> Impression:
+def check_service_user(conf: cfg.ConfigOpts) -> HealthReport:
     """Checks the user whose service token accompanies callers' tokens."""
     if not (conf[SERVICE_USER].auth_type or conf[SERVICE_USER].auth_section):
-        return Impression(
-            Standing.LACKING,
+        return HealthReport(
+            Health.LACKING,
             '[service_user] is not configured: [keystone_authtoken] is used, whose user may have other roles',
         )
     service = NeighbourService(conf, 'Keystone', SERVICE_USER, 'identity', 3)
     with service.asked(ITSELF):
         who, missing = _whoami(own_auth(conf, SERVICE_USER), service.session, {'service'})
     if missing:
-        return Impression(Standing.LACKING, f'{who}: it lacks {missing}')
-    return Impression(Standing.OK, who)
+        return HealthReport(Health.LACKING, f'{who}: it lacks {missing}')
+    return HealthReport(Health.OK, who)
 
 
-def token_keys(conf: cfg.ConfigOpts) -> Impression:
+def check_token_keys(conf: cfg.ConfigOpts) -> HealthReport:
     """Whether the tokens that tasks need can be stored."""
     try:
         keys = conf[SERVICE_USER].task_token_key
         Seal(keys)
     except ValueError as error:
-        return Impression(Standing.WRONG, f'[service_user]task_token_key is not a valid key: {error}')
+        return HealthReport(Health.WRONG, f'[service_user]task_token_key is not a valid key: {error}')
     if keys or conf.volume.backend != 'cinder':
-        return Impression(Standing.OK, f'[service_user]task_token_key: {len(keys)} set')
-    return Impression(Standing.WRONG, 'Cinder requires a [service_user]task_token_key')
+        return HealthReport(Health.OK, f'[service_user]task_token_key: {len(keys)} set')
+    return HealthReport(Health.WRONG, 'Cinder requires a [service_user]task_token_key')
 
 
 def _whoami(auth: BaseAuthPlugin, session: Session, needed: Set[str]) -> tuple[str, str]:

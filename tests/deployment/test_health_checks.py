@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from computeapi import config
-from computeapi.backends.inquiry import impressions, token_keys
-from computeapi.backends.standing import Standing
+from computeapi.backends.health import Health
+from computeapi.backends.health_checks import check_all, check_token_keys
 from computeapi.status import Result, checks
 
 CONF = """
@@ -48,14 +48,14 @@ def conf(serve, tmp_path):
     return conf
 
 
-def standings(found):
-    return {name: each.standing for name, each in found.items()}
+def health_of(found):
+    return {name: each.health for name, each in found.items()}
 
 
 def test_where_they_are_and_as_whom_they_are_asked(conf):
-    found = impressions(conf())
+    found = check_all(conf())
     # An administrator without the role `service`.
-    assert standings(found) == dict.fromkeys(ASKED, Standing.LACKING)
+    assert health_of(found) == dict.fromkeys(ASKED, Health.LACKING)
     who = r'as admin of admin \(admin, manager, member, reader\): it lacks service'
     assert re.fullmatch(rf'v2\.\d+ at http://\S+/image/v2/, {who}', found['Glance'].words)
     assert re.fullmatch(rf'v3\.0 to v3\.\d+ at http://\S+/volume/v3/\S*, {who}', found['Cinder'].words)
@@ -63,11 +63,11 @@ def test_where_they_are_and_as_whom_they_are_asked(conf):
 
 def test_one_that_is_away_or_elsewhere(conf):
     nobody = '[{}]\nendpoint_override = http://127.0.0.1:1/\nconnect_retries = 0\n'
-    found = impressions(conf('[placement]\nenabled = true\n[cinder]\nregion_name = mars\n' + nobody.format('neutron')))
-    assert standings(found) == dict.fromkeys(ASKED, Standing.LACKING) | {
-        'Neutron': Standing.AWAY,
-        'Cinder': Standing.WRONG,
-        'Placement': Standing.WRONG,
+    found = check_all(conf('[placement]\nenabled = true\n[cinder]\nregion_name = mars\n' + nobody.format('neutron')))
+    assert health_of(found) == dict.fromkeys(ASKED, Health.LACKING) | {
+        'Neutron': Health.AWAY,
+        'Cinder': Health.WRONG,
+        'Placement': Health.WRONG,
     }
     assert (
         'catalog has no block-storage' in found['Cinder'].words
@@ -78,21 +78,21 @@ def test_one_that_is_away_or_elsewhere(conf):
 def test_one_that_says_nothing_keeps_nobody_waiting(conf):
     with socket.create_server(('127.0.0.1', 0)) as silent:
         url = f'http://127.0.0.1:{silent.getsockname()[1]}/'
-        found = impressions(conf(f'[glance]\nendpoint_override = {url}\n'), seconds=3)
-    assert found['Glance'] == (Standing.AWAY, 'No response for 3 s.')
-    assert found['Neutron'].standing is Standing.LACKING
+        found = check_all(conf(f'[glance]\nendpoint_override = {url}\n'), seconds=3)
+    assert found['Glance'] == (Health.AWAY, 'No response for 3 s.')
+    assert found['Neutron'].health is Health.LACKING
 
 
 def test_whom_nobody_knows_is_a_failure(conf):
-    found = impressions(conf(password='mistyped'))
-    assert standings(found) == dict.fromkeys(ASKED, Standing.WRONG)
+    found = check_all(conf(password='mistyped'))
+    assert health_of(found) == dict.fromkeys(ASKED, Health.WRONG)
     assert 'Keystone answered 401' in found['Glance'].words and 'mistyped' not in str(found)
 
 
 def test_keys_for_tokens(conf):
-    assert token_keys(conf()).standing is Standing.WRONG
-    assert token_keys(conf('task_token_key = short\n')).standing is Standing.WRONG
-    assert token_keys(conf(f'task_token_key = {"A" * 43}=\n')).standing is Standing.OK
+    assert check_token_keys(conf()).health is Health.WRONG
+    assert check_token_keys(conf('task_token_key = short\n')).health is Health.WRONG
+    assert check_token_keys(conf(f'task_token_key = {"A" * 43}=\n')).health is Health.OK
 
 
 def test_the_upgrade_check_tells_what_is_only_half(conf):

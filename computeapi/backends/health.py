@@ -4,7 +4,7 @@ import enum
 from typing import NamedTuple
 
 
-class Standing(enum.Enum):
+class Health(enum.Enum):
     OK = 'ok'
     AWAY = 'away'
     LACKING = 'lacking'
@@ -13,8 +13,8 @@ class Standing(enum.Enum):
     """Nothing will work until the configuration or the service is changed."""
 
 
-class Impression(NamedTuple):
+class HealthReport(NamedTuple):
     """The state of a service, with an explanation for operators."""
 
-    standing: Standing
+    health: Health
     words: str
