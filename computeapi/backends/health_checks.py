@@ -14,7 +14,7 @@ from openstack.proxy import Proxy
 from oslo_config import cfg
 
 from computeapi.backends.health import Health, HealthReport
-from computeapi.backends.neighbour import SERVICE_USER, NeighbourService, keystone_asked, own_auth
+from computeapi.backends.neighbour import SERVICE_USER, NeighbourService, own_auth, translating_keystone_errors
 from computeapi.backends.seal import Seal
 from computeapi.context import Context
 from computeapi.errors import Error, NeighbourAway
@@ -111,7 +111,7 @@ def _shortened(health: Health, words: str) -> HealthReport:
 def check_service(conf: cfg.ConfigOpts, neighbour: CheckedService) -> HealthReport:
     """Log in, find the service and read something there."""
     service = NeighbourService(conf, *neighbour[:4])
-    with service.asked(ITSELF):
+    with service.translating_errors(ITSELF):
         proxy = service.proxy(ITSELF, Proxy)
         who, missing = _whoami(own_auth(conf, neighbour.group), service.session, ROLES)
         data = _located(service, proxy)
@@ -147,7 +147,7 @@ def check_service_user(conf: cfg.ConfigOpts) -> HealthReport:
             '[service_user] is not configured: [keystone_authtoken] is used, whose user may have other roles',
         )
     service = NeighbourService(conf, 'Keystone', SERVICE_USER, 'identity', 3)
-    with service.asked(ITSELF):
+    with service.translating_errors(ITSELF):
         who, missing = _whoami(own_auth(conf, SERVICE_USER), service.session, {'service'})
     if missing:
         return HealthReport(Health.LACKING, f'{who}: it lacks {missing}')
@@ -168,7 +168,7 @@ def check_token_keys(conf: cfg.ConfigOpts) -> HealthReport:
 
 def _whoami(auth: BaseAuthPlugin, session: Session, needed: Set[str]) -> tuple[str, str]:
     """The user that logs in with this plugin, and the roles that it lacks."""
-    with keystone_asked():
+    with translating_keystone_errors():
         if not isinstance(auth, BaseIdentityPlugin):
             return type(auth).__name__, ''
         access = auth.get_access(session)

@@ -71,7 +71,7 @@ class NoToken(NotAuthenticated):
     text = "The caller's token is not available: tasks keep it only if [service_user]task_token_key is set."
 
 
-class Speaker:
+class ServiceAuth:
     """Provides authentication for a service: as callers, or as this service, with the users of *group* and
     SERVICE_USER.
 
@@ -83,12 +83,12 @@ class Speaker:
         self.seal = Seal(conf[SERVICE_USER].task_token_key)
 
     @functools.cached_property
-    def itself(self) -> BaseAuthPlugin:
+    def own_auth(self) -> BaseAuthPlugin:
         """This service, as its users are configured. cfg.ConfigFileValueError if there is none."""
         return OwnAuth(self.conf, self.group, self.override)
 
     @functools.cached_property
-    def beside(self) -> BaseAuthPlugin:
+    def service_token_auth(self) -> BaseAuthPlugin:
         """The user of the service token."""
         return OwnAuth(self.conf, SERVICE_USER)
 
@@ -96,12 +96,12 @@ class Speaker:
         token = context.auth_token or self.seal.opened(context.sealed_token)
         if token is None and not context.is_admin:
             raise NoToken()
-        speaker = self.itself if token is None else CallerAuth(self.itself, token, context.project_id)
+        auth = self.own_auth if token is None else CallerAuth(self.own_auth, token, context.project_id)
         # Some actions are reserved for services, whatever roles their users have.
-        return ServiceTokenAuthWrapper(speaker, self.beside)
+        return ServiceTokenAuthWrapper(auth, self.service_token_auth)
 
 
-class NeighbourService(Speaker):
+class NeighbourService(ServiceAuth):
     """A service and how it is reached; creating one sends no request.
 
     name: for people, e.g. Neutron.  group: of its options.  service_type: in the catalog.
@@ -122,7 +122,7 @@ class NeighbourService(Speaker):
 
     @functools.cached_property
     def session(self) -> Session:
-        session = CarefulSessions().load_from_conf_options(self.conf, self.group, auth=self.itself)
+        session = RetryingSessionLoader().load_from_conf_options(self.conf, self.group, auth=self.own_auth)
         for around in self.around:
             session.request = around(self.name_at, session.request)  # type: ignore[method-assign]
         return session
@@ -146,7 +146,7 @@ class NeighbourService(Speaker):
         return made
 
     @contextmanager
-    def asked(self, context: Context, refusals: Refusals | None = None) -> Iterator[None]:
+    def translating_errors(self, context: Context, refusals: Refusals | None = None) -> Iterator[None]:
         """Translates errors of the service in the block: to those that *refusals* has for their type or status, made
         with the service's message; else to NeighbourAway, to NotAuthenticated or Forbidden for callers, or to Refused.
         """
@@ -198,7 +198,7 @@ def own_auth(conf: cfg.ConfigOpts, group: str) -> BaseAuthPlugin:
     raise cfg.ConfigFileValueError(f'[{group}] requires the credentials of this service: auth_type and its options')
 
 
-class CarefulSession(Session):
+class RetryingSession(Session):
     """Retries failed connections, except for POST requests, which may have had an effect."""
 
     def request(self, url: str, method: str, *args: Any, **facts: Any) -> Any:
@@ -207,44 +207,44 @@ class CarefulSession(Session):
         return super().request(url, method, *args, **facts)
 
 
-class CarefulSessions(SessionLoader):
-    plugin_class = CarefulSession
+class RetryingSessionLoader(SessionLoader):
+    plugin_class = RetryingSession
 
 
-class Delegate(BaseAuthPlugin):
+class DelegatingAuth(BaseAuthPlugin):
     """Passes everything on to another plugin."""
 
-    def __init__(self, behind: BaseAuthPlugin):
+    def __init__(self, delegate: BaseAuthPlugin):
         super().__init__()
-        self.behind = behind
+        self.delegate = delegate
 
     def get_token(self, session: Session) -> str | None:
-        return self.behind.get_token(session)
+        return self.delegate.get_token(session)
 
     def get_endpoint(self, session: Session, **facts: Any) -> str | None:
         data = self.get_endpoint_data(session, discover_versions=False, **facts)
         return None if data is None else data.url
 
     def get_endpoint_data(self, session: Session, **facts: Any) -> Any:
-        return self.behind.get_endpoint_data(session, **facts)
+        return self.delegate.get_endpoint_data(session, **facts)
 
     def get_api_major_version(self, session: Session, **facts: Any) -> Any:
-        return self.behind.get_api_major_version(session, **facts)
+        return self.delegate.get_api_major_version(session, **facts)
 
     def get_all_version_data(self, session: Session, *args: Any, **facts: Any) -> Any:
-        return self.behind.get_all_version_data(session, *args, **facts)
+        return self.delegate.get_all_version_data(session, *args, **facts)
 
     def get_project_id(self, session: Session) -> str | None:
-        return self.behind.get_project_id(session)
+        return self.delegate.get_project_id(session)
 
     def get_connection_params(self, session: Session) -> Any:
-        return self.behind.get_connection_params(session)
+        return self.delegate.get_connection_params(session)
 
     def invalidate(self) -> bool:
-        return self.behind.invalidate()
+        return self.delegate.invalidate()
 
 
-class OwnAuth(Delegate):
+class OwnAuth(DelegatingAuth):
     """This service's own user, with the endpoint of a service: the override, or the catalog's.
 
     If Keystone cannot be reached for a token, the error names Keystone.
@@ -255,42 +255,42 @@ class OwnAuth(Delegate):
         self.conf, self.override = conf, override
 
     def get_token(self, session: Session) -> str | None:
-        with keystone_asked():
-            return self.behind.get_token(session)
+        with translating_keystone_errors():
+            return self.delegate.get_token(session)
 
     def get_endpoint_data(self, session: Session, **facts: Any) -> Any:
         self.get_token(session)
-        found = self.behind.get_endpoint_data(session, **facts | {'endpoint_override': self.override})
+        found = self.delegate.get_endpoint_data(session, **facts | {'endpoint_override': self.override})
         if found is not None and is_guessed(found):
             check_answers(session, found.url)
         return found
 
     def get_api_major_version(self, session: Session, **facts: Any) -> Any:
         self.get_token(session)
-        return self.behind.get_api_major_version(session, **facts)
+        return self.delegate.get_api_major_version(session, **facts)
 
     def get_all_version_data(self, session: Session, *args: Any, **facts: Any) -> Any:
         self.get_token(session)
-        return self.behind.get_all_version_data(session, *args, **facts)
+        return self.delegate.get_all_version_data(session, *args, **facts)
 
     def get_project_id(self, session: Session) -> str | None:
         self.get_token(session)
-        return self.behind.get_project_id(session)
+        return self.delegate.get_project_id(session)
 
 
-class CallerAuth(Delegate):
+class CallerAuth(DelegatingAuth):
     """A caller's token, with the endpoints that this service knows; URLs with a project ID get that of the caller."""
 
-    def __init__(self, behind: BaseAuthPlugin, token: str, project_id: str | None):
-        super().__init__(behind)
+    def __init__(self, delegate: BaseAuthPlugin, token: str, project_id: str | None):
+        super().__init__(delegate)
         self.token, self.project_id = token, project_id
 
     def get_token(self, session: Session) -> str | None:
         return self.token
 
     def get_endpoint_data(self, session: Session, **facts: Any) -> Any:
-        data = self.behind.get_endpoint_data(session, **facts)
-        own = self.behind.get_project_id(session)
+        data = self.delegate.get_endpoint_data(session, **facts)
+        own = self.delegate.get_project_id(session)
         if data is None or not own or not self.project_id or own not in (data.url or ''):
             return data
         found = copy.copy(data)
@@ -327,7 +327,7 @@ def _in_project(url: str | None, own: str, project_id: str) -> str | None:
 
 
 @contextmanager
-def keystone_asked() -> Iterator[None]:
+def translating_keystone_errors() -> Iterator[None]:
     try:
         yield
     except AWAY as error:

@@ -158,7 +158,7 @@ def service(service_with):
 
 
 def ask(service, context, path='/volumes', refusals=None):
-    with service.asked(context, refusals):
+    with service.translating_errors(context, refusals):
         return service.proxy(context, Volumes).get(path, raise_exc=True)
 
 
@@ -314,7 +314,7 @@ def test_a_connection_that_ends_is_made_again_unless_something_was_to_be_made(cl
     ask(service, ALICE)
     assert proxy.cuts == 0 and len(cloud.asked) == 2
     proxy.cut_at('POST /volume', times=2)
-    with pytest.raises(NeighbourAway), service.asked(ALICE):
+    with pytest.raises(NeighbourAway), service.translating_errors(ALICE):
         service.proxy(ALICE, Volumes).post('/volumes', json={}, raise_exc=True)
     assert proxy.cuts == 1
     proxy.close()
@@ -357,7 +357,7 @@ def test_that_this_service_may_not_is_no_callers_trouble(cloud, service):
 
 def test_own_errors_and_mistakes_stay_what_they_are(service):
     for error in (VolumeNotFound(id='x'), KeyError('x')):
-        with pytest.raises(type(error)), service.asked(ALICE):
+        with pytest.raises(type(error)), service.translating_errors(ALICE):
             raise error
 
 

@@ -50,7 +50,7 @@ def test_networks_are_remembered_for_a_minute(clock):
         asked.append(sorted(ids))
         return {each: {'id': each} for each in ids if each != 'gone'}
 
-    remembered = client.Remembered(ask)
+    remembered = client.ExpiringCache(ask)
     assert remembered.of(Context(), {'a', 'gone'}) == {'a': {'id': 'a'}}
     assert remembered.of(Context(), {'a', 'b'}).keys() == {'a', 'b'}
     assert asked == [['a', 'gone'], ['b']]

@@ -20,7 +20,7 @@ class Paging(NeutronClient):
     def __init__(self):
         self.asked = []
 
-    def ask(self, context, method, path, body=None, *, headers=None, params=None):
+    def request(self, context, method, path, body=None, *, headers=None, params=None):
         self.asked.append((method, path, params))
         return PAGES[params.get('marker', [None])[0]]
 
@@ -38,7 +38,7 @@ def test_all_pages_are_read_by_the_queries_of_their_links():
 
 def test_names_with_two_words_have_a_hyphen_in_paths():
     class Empty(Paging):
-        def ask(self, *args, **facts):
+        def request(self, *args, **facts):
             self.asked.append(args)
             return {'security_groups': []}
 

@@ -152,7 +152,7 @@ def test_two_processes_remove_a_host_from_an_aggregate(monkeypatch):
         sent.append((method, body))
         return next(answer for part, answer in answers.items() if part in path)
 
-    monkeypatch.setattr(PlacementService, '_ask', ask)
+    monkeypatch.setattr(PlacementService, '_request', ask)
     PlacementService(config.load([])).leave_aggregate(aggregate, [host])
     assert sent[-1] == ('PUT', {'aggregates': ['other']})
 

@@ -29,14 +29,14 @@ class KeystoneIdentity:
         if not 0 < len(token) <= LONGEST_TOKEN or not token.isascii() or not token.isprintable():
             raise NotAuthenticated()
         refusals = dict.fromkeys((400, 404), lambda words: NotAuthenticated())
-        with self.service.asked(ITSELF, refusals):
+        with self.service.translating_errors(ITSELF, refusals):
             proxy = self.service.proxy(ITSELF, Proxy)
             found = proxy.get('/auth/tokens', headers={'X-Subject-Token': token}, raise_exc=True)
         return context_of(create(resp=found, auth_token=token))
 
     def authenticate_password(self, user_name: str, password: str, address: str | None = None) -> Context:
         refusals = dict.fromkeys((400, 401, 403), lambda words: NotAuthenticated())
-        with self.service.asked(ITSELF, refusals):
+        with self.service.translating_errors(ITSELF, refusals):
             url = self.service.proxy(ITSELF, Proxy).get_endpoint() or ''
             # Without a scope, the token is for the user's default project, if it has one.
             login = Password(url, username=user_name, password=password, user_domain_id=DEFAULT_DOMAIN)
@@ -47,7 +47,7 @@ class KeystoneIdentity:
             return False
         refusals: Refusals = {401: lambda words: NotAuthenticated(), 403: Forbidden, 404: NotFound}
         try:
-            with self.service.asked(context, refusals):
+            with self.service.translating_errors(context, refusals):
                 self.service.proxy(context, Proxy).get(f'/projects/{quote(project_id, safe="")}', raise_exc=True)
         except NotFound:
             return False

@@ -87,7 +87,7 @@ class GlanceImages:
     def proxy(self, context: Context) -> Proxy:
         return self.service.proxy(context, Proxy)
 
-    def asked(
+    def translating_errors(
         self, context: Context, image_id: str = '', refusals: Refusals | None = None
     ) -> AbstractContextManager[None]:
         usual: Refusals = {
@@ -98,15 +98,15 @@ class GlanceImages:
             410: lambda words: NeighbourAway(words),
             413: TooLarge,
         }
-        return self.service.asked(context, {**usual, **(refusals or {})})
+        return self.service.translating_errors(context, {**usual, **(refusals or {})})
 
     def address(self, context: Context) -> str | None:
-        with self.asked(context):
+        with self.translating_errors(context):
             return VERSION.sub('', self.proxy(context).get_endpoint() or '')
 
     def get(self, context: Context, image_id: str) -> Image:
         path = _path(image_id)
-        with self.asked(context, image_id):
+        with self.translating_errors(context, image_id):
             return image_of(self.proxy(context).get(path, raise_exc=True).json())
 
     def get_many(self, context: Context, image_ids: Iterable[str]) -> dict[str, Image]:
@@ -132,7 +132,7 @@ class GlanceImages:
         room = MOST if limit is None else min(limit, MOST)
         if marker is not None and not is_uuid_like(marker):
             raise _no_such_marker(marker)
-        query, rest = asked_of(filters or {})
+        query, rest = query_of(filters or {})
         query |= {'sort': ','.join(f'{NAMES.get(key, key)}:{way}' for key, way in sort)}
         images = (image for image in self._all(context, query, room, marker) if fits(image, rest))
         return [*itertools.islice(images, room)]
@@ -143,7 +143,7 @@ class GlanceImages:
         proxy, more = self.proxy(context), limit > 0
         while more:
             place = {'limit': limit} if marker is None else {'limit': limit, 'marker': marker}
-            with self.asked(context, refusals=unknown):
+            with self.translating_errors(context, refusals=unknown):
                 page = proxy.get('/images', params=query | place, raise_exc=True).json()
             yield from map(image_of, page['images'])
             more = 'next' in page and bool(page['images'])
@@ -152,7 +152,7 @@ class GlanceImages:
     def create(self, context: Context, name: str | None, *, image_id: str | None = None, **facts: Any) -> Image:
         wanted = {'id': image_id} if image_id is not None else {}
         body = body_of({'name': name, 'visibility': 'private', **wanted, **facts})
-        with self.asked(context, image_id or ''):
+        with self.translating_errors(context, image_id or ''):
             return image_of(self.proxy(context).post('/images', json=body, raise_exc=True).json())
 
     def upload(self, context: Context, image_id: str, data: Iterable[bytes]) -> Image:
@@ -161,7 +161,7 @@ class GlanceImages:
         # The data can be sent only once: no retry may start with what is left of them.
         once = {'connect_retries': 0, 'status_code_retries': 0, 'allow_reauth': False, 'redirect': False}
         try:
-            with self.asked(context, image_id):
+            with self.translating_errors(context, image_id):
                 self.proxy(context).put(path, data=iter(pieces), headers=headers, raise_exc=True, **once)
         except Conflict:
             # The failed upload may have been reset since.
@@ -176,7 +176,7 @@ class GlanceImages:
 
     def download(self, context: Context, image_id: str) -> Iterator[bytes]:
         path = f'{_path(image_id)}/file'
-        with self.asked(context, image_id):
+        with self.translating_errors(context, image_id):
             response = self.proxy(context).get(path, stream=True, raise_exc=True)
         if response.status_code == 204:
             raise ImageNotActive(id=image_id)
@@ -203,7 +203,7 @@ class GlanceImages:
 
     def update(self, context: Context, image_id: str, **facts: Any) -> Image:
         path = _path(image_id)
-        with self.asked(context, image_id):
+        with self.translating_errors(context, image_id):
             proxy = self.proxy(context)
             known = image_of(proxy.get(path, raise_exc=True).json()).properties if 'properties' in facts else {}
             changes = [*patch(known, facts)]
@@ -211,7 +211,7 @@ class GlanceImages:
 
     def delete(self, context: Context, image_id: str) -> None:
         path = _path(image_id)
-        with self.asked(context, image_id):
+        with self.translating_errors(context, image_id):
             self.proxy(context).delete(path, raise_exc=True)
 
 
@@ -297,22 +297,22 @@ def _pointer(name: str) -> str:
 # ------------------------------------------------------------------ filters
 
 
-def asked_of(filters: Mapping[str, Any]) -> tuple[Filters, Filters]:
+def query_of(filters: Mapping[str, Any]) -> tuple[Filters, Filters]:
     """The query for Glance, and the filters that are left to be applied here."""
     query: Filters = {}
     rest: Filters = {}
     for name, value in filters.items():
-        asked = _asked(name, value)
+        text = _query_text(name, value)
         if value is None:
             continue
-        if asked is None:
+        if text is None:
             rest[name] = value
         else:
-            query['tag' if name == 'tags' else NAMES.get(name, name)] = asked
+            query['tag' if name == 'tags' else NAMES.get(name, name)] = text
     return query, rest
 
 
-def _asked(name: str, value: Any) -> Any:
+def _query_text(name: str, value: Any) -> Any:
     """The value in a query; None if Glance has no such filter."""
     if name in ('created_at', 'updated_at'):
         operator, moment = value

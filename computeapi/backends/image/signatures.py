@@ -24,7 +24,7 @@ from oslo_utils.uuidutils import is_uuid_like
 from requests import RequestException
 
 from computeapi.backends.image import Image
-from computeapi.backends.neighbour import AWAY, AWAY_STATUSES, SERVICE_USER, Speaker, has_token, status_of
+from computeapi.backends.neighbour import AWAY, AWAY_STATUSES, SERVICE_USER, ServiceAuth, has_token, status_of
 from computeapi.context import Context
 from computeapi.errors import CertificateValidationFailed, Error, NeighbourAway, SignatureVerificationFailed
 
@@ -127,14 +127,14 @@ class Signatures:
     def __init__(self, conf: cfg.ConfigOpts):
         self.manager = key_manager.API(conf)
         self.name = NAMES.get(conf.key_manager.backend, 'The key manager')
-        self.speaker = Speaker(conf, SERVICE_USER)
+        self.service_auth = ServiceAuth(conf, SERVICE_USER)
 
     def verifier(self, context: Context, image: Image, trusted: Sequence[str], *, validates: bool) -> Verifier:
         """The verifier for the image's signature, after its certificate was validated: against the trusted ones if
         there are any, which *validates* makes mandatory. SignatureVerificationFailed, CertificateValidationFailed,
         NeighbourAway."""
         asker = context if has_token(context) else context.elevated()
-        certificates = Certificates(self.manager, self.name, Caller(self.speaker.auth(asker)))
+        certificates = Certificates(self.manager, self.name, Caller(self.service_auth.auth(asker)))
         facts = {name: image.properties.get(name) for name in PROPERTIES}
         with verifying():
             found = signature_utils.get_verifier(context=certificates, **facts)

@@ -53,15 +53,15 @@ class PlacementService:
     def _declare(self, provider: Provider) -> None:
         known = self._known(provider.id)
         if known is None:
-            self._ask('POST', '/resource_providers', {'uuid': provider.id, 'name': provider.name})
+            self._request('POST', '/resource_providers', {'uuid': provider.id, 'name': provider.name})
         elif known['name'] != provider.name:
-            self._ask('PUT', _path(provider.id), {'name': provider.name})
+            self._request('PUT', _path(provider.id), {'name': provider.name})
         for part, wanted in self._wanted(provider).items():
-            found = self._ask('GET', _path(provider.id, part))
+            found = self._request('GET', _path(provider.id, part))
             said = wanted(found[part])
             if said != found[part]:
                 generation = {'resource_provider_generation': found['resource_provider_generation']}
-                self._ask('PUT', _path(provider.id, part), {part: said, **generation})
+                self._request('PUT', _path(provider.id, part), {part: said, **generation})
 
     def differences(self, provider: Provider) -> list[str]:
         known = self._known(provider.id)
@@ -69,7 +69,7 @@ class PlacementService:
             return ['provider']
         found = ['name'] if known['name'] != provider.name else []
         for part, wanted in self._wanted(provider).items():
-            there = self._ask('GET', _path(provider.id, part))[part]
+            there = self._request('GET', _path(provider.id, part))[part]
             if wanted(there) != there:
                 found.append(part)
         return found
@@ -93,28 +93,28 @@ class PlacementService:
     def _traits(self, names: Collection[str]) -> Set[str]:
         """The known traits, after looking up new names; Placement never forgets one, but an upgrade may add some."""
         if unknown := sorted(set(names) - self.traits):
-            self.traits |= set(self._ask('GET', f'/traits?name=in:{",".join(unknown)}')['traits'])
+            self.traits |= set(self._request('GET', f'/traits?name=in:{",".join(unknown)}')['traits'])
         return self.traits
 
     def withdraw(self, provider_id: str) -> None:
-        self._ask('DELETE', _path(provider_id), missing=True)
+        self._request('DELETE', _path(provider_id), missing=True)
 
     def leave_aggregate(self, aggregate_id: str, provider_ids: Sequence[str]) -> None:
-        members = self._ask('GET', f'/resource_providers?member_of={aggregate_id}')['resource_providers']
+        members = self._request('GET', f'/resource_providers?member_of={aggregate_id}')['resource_providers']
         for provider_id in {each['uuid'] for each in members} & set(provider_ids):
-            found = self._ask('GET', _path(provider_id, 'aggregates'))
+            found = self._request('GET', _path(provider_id, 'aggregates'))
             # Another process may have removed it meanwhile.
             found['aggregates'] = _chosen(found['aggregates'], {aggregate_id: False})
-            self._ask('PUT', _path(provider_id, 'aggregates'), found)
+            self._request('PUT', _path(provider_id, 'aggregates'), found)
 
     def _known(self, provider_id: str) -> Mapping[str, Any] | None:
-        found: Mapping[str, Any] | None = self._ask('GET', _path(provider_id), missing=True)
+        found: Mapping[str, Any] | None = self._request('GET', _path(provider_id), missing=True)
         return found
 
     # ------------------------------------------------------------ consumers
 
     def holding(self, consumer_id: str) -> Holding:
-        found = self._ask('GET', f'/allocations/{consumer_id}')
+        found = self._request('GET', f'/allocations/{consumer_id}')
         if not found['allocations']:
             return Holding(consumer_id)
         resources = {provider: each['resources'] for provider, each in found['allocations'].items()}
@@ -122,10 +122,10 @@ class PlacementService:
         return Holding(consumer_id, kind, found['project_id'], found['user_id'], resources, generation)
 
     def hold(self, holdings: Sequence[Holding]) -> None:
-        self._ask('POST', '/allocations', {each.consumer_id: _allocations(each) for each in holdings})
+        self._request('POST', '/allocations', {each.consumer_id: _allocations(each) for each in holdings})
 
     def holders(self, provider_id: str) -> Mapping[str, Mapping[str, int]]:
-        found = self._ask('GET', _path(provider_id, 'allocations'), missing=True) or {'allocations': {}}
+        found = self._request('GET', _path(provider_id, 'allocations'), missing=True) or {'allocations': {}}
         return {consumer: each['resources'] for consumer, each in found['allocations'].items()}
 
     def candidates(
@@ -137,7 +137,7 @@ class PlacementService:
             if each.traits:
                 query.append((f'required_{each.id}', ','.join(each.traits)))
         query += [('same_subtree', ','.join(f'_{name}' for name in group)) for group in together]
-        answer = self._ask('GET', f'/allocation_candidates?{urlencode(query)}')
+        answer = self._request('GET', f'/allocation_candidates?{urlencode(query)}')
         found: dict[str, Chosen] = {}
         for each in answer['allocation_requests']:
             chosen = {name.removeprefix('_'): providers[0] for name, providers in each['mappings'].items()}
@@ -147,10 +147,10 @@ class PlacementService:
 
     # ------------------------------------------------------------ requests
 
-    def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None, *, missing: bool = False) -> Any:
+    def _request(self, method: str, path: str, body: Mapping[str, Any] | None = None, *, missing: bool = False) -> Any:
         """The answer as JSON. missing: return None for a 404 instead of raising an error."""
         proxy = self.service.proxy(ITSELF, Proxy)
-        with self.service.asked(ITSELF):
+        with self.service.translating_errors(ITSELF):
             answer = proxy.request(path, method, json=body, microversion=MICROVERSION)
             if missing and answer.status_code == 404:
                 return None

@@ -65,7 +65,7 @@ class ConnectedVolumes:
     def connect(self, folder: GuestFolder, volume_id: str) -> Opening:
         note = note_of(folder, volume_id)
         # Asked outside of the lock, so that other work on the machine does not wait for the volume service.
-        info = self.asked(folder.server_id, volume_id, read(note))
+        info = self.connection_info(folder.server_id, volume_id, read(note))
         with self.alone():
             write(note, json.dumps({'info': info, 'device': None}).encode())
             with brick(f'connected to volume {volume_id}'):
@@ -74,7 +74,7 @@ class ConnectedVolumes:
             write(note, json.dumps({'info': info, 'device': device}).encode())
         return opened(path)
 
-    def asked(self, server_id: str, volume_id: str, noted: Mapping[str, Any] | None) -> dict[str, Any]:
+    def connection_info(self, server_id: str, volume_id: str, noted: Mapping[str, Any] | None) -> dict[str, Any]:
         """The connection information of the volume; HypervisorError if guests cannot use such a volume.
 
         noted: the previous information. It is used if Cinder no longer knows the ID, because the volume was migrated.

@@ -54,7 +54,7 @@ class NeutronClient:
         self.service = NeighbourService(conf, 'Neutron', 'neutron', 'network', 2)
         self.extensions = NeutronExtensions(self._aliases, conf.neutron.extension_sync_interval)
 
-    def ask(
+    def request(
         self,
         context: Context,
         method: str,
@@ -65,14 +65,14 @@ class NeutronClient:
         params: Mapping[str, Any] | None = None,
     ) -> Any:
         """The answer as JSON; None if it is empty."""
-        with self.service.asked(context, REFUSALS):
+        with self.service.translating_errors(context, REFUSALS):
             neutron = self.service.proxy(context, Proxy)
             answer = neutron.request(path, method, json=body, headers=headers, params=params, raise_exc=True)
             return answer.json() if answer.content else None
 
     def one(self, context: Context, kind: str, method: str, path: str, **facts: Any) -> Document:
         """The answer's only member, *kind*. facts: of the new or changed resource."""
-        answer = self.ask(context, method, path, {kind: facts} if facts else None)
+        answer = self.request(context, method, path, {kind: facts} if facts else None)
         return shown(answer[kind])
 
     def found(self, context: Context, collection: str, **filters: Any) -> list[Document]:
@@ -83,7 +83,7 @@ class NeutronClient:
     def _pages(self, context: Context, collection: str, filters: Mapping[str, Any]) -> Iterator[Document]:
         params: Mapping[str, Any] | None = filters
         while params is not None:
-            page = self.ask(context, 'GET', f'/{collection.replace("_", "-")}', params=params)
+            page = self.request(context, 'GET', f'/{collection.replace("_", "-")}', params=params)
             yield from map(shown, page[collection])
             # Only the query is used: the address may be one for clients.
             links = {link['rel']: link['href'] for link in page.get(f'{collection}_links', ())}
@@ -105,18 +105,18 @@ class NeutronClient:
         return frozenset(each['alias'] for each in self._pages(Context().elevated(), 'extensions', {}))
 
 
-class Remembered:
+class ExpiringCache:
     """Caches things that rarely change, by ID, for REMEMBERED_SECONDS; missing ones are not cached."""
 
-    def __init__(self, ask: Callable[[Context, Iterable[str]], dict[str, Document]]):
-        self.ask = ask
+    def __init__(self, load: Callable[[Context, Iterable[str]], dict[str, Document]]):
+        self.load = load
         self.known: dict[str, tuple[float, Document]] = {}
 
     def of(self, context: Context, ids: Set[str]) -> dict[str, Document]:
         now, known = elapsed(), self.known
         found = {each: known[each][1] for each in ids if each in known and known[each][0] > now}
         if missing := ids - found.keys():
-            new = self.ask(context, missing)
+            new = self.load(context, missing)
             found |= new
             current = {each: fact for each, fact in list(known.items()) if fact[0] > now}
             self.known = current | {each: (now + REMEMBERED_SECONDS, fact) for each, fact in new.items()}

@@ -14,12 +14,12 @@ ROUTERS = 'router'
 class NeutronExtensions:
     """The aliases of a Neutron's extensions; use `alias in extensions`.
 
-    ask: fetches them.  seconds: how long an answer is valid. Only one caller refreshes it: meanwhile the others use the
-    previous answer.
+    load: fetches them.  seconds: how long an answer is valid. Only one caller refreshes it: meanwhile the others use
+    the previous answer.
     """
 
-    def __init__(self, ask: Callable[[], Set[str]], seconds: float):
-        self.ask, self.seconds = ask, seconds
+    def __init__(self, load: Callable[[], Set[str]], seconds: float):
+        self.load, self.seconds = load, seconds
         self.known: Set[str] | None = None
         self.until = 0.0
 
@@ -27,12 +27,12 @@ class NeutronExtensions:
         known, now = self.known, elapsed()
         if known is None or now >= self.until:
             self.until = now + self.seconds
-            known = self._asked(known)
+            known = self._loaded(known)
         return alias in known
 
-    def _asked(self, before: Set[str] | None) -> Set[str]:
+    def _loaded(self, before: Set[str] | None) -> Set[str]:
         try:
-            self.known = self.ask()
+            self.known = self.load()
         except NeighbourAway:
             if before is None:
                 raise

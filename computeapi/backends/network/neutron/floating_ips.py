@@ -42,7 +42,7 @@ class NeutronFloatingIPs(NeutronClient):
     def delete_floating_ip(self, context: Context, floating_ip_id: str) -> None:
         if not is_id(floating_ip_id):
             raise errors.FloatingIPNotFound(id=floating_ip_id)
-        self.ask(context, 'DELETE', f'/floatingips/{floating_ip_id}')
+        self.request(context, 'DELETE', f'/floatingips/{floating_ip_id}')
 
     def _listed(self, context: Context, addresses: Iterable[str] | None) -> list[Document]:
         if addresses is None:

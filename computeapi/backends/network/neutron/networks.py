@@ -51,7 +51,7 @@ class NeutronNets(NeutronClient):
         return self.network(context, made['id'])
 
     def check_auto_network(self, context: Context) -> None:
-        self.ask(context, 'GET', topology_of(context), params={'fields': 'dry-run'})
+        self.request(context, 'GET', topology_of(context), params={'fields': 'dry-run'})
 
     def floating_ip_pools(self, context: Context) -> list[Network]:
         return self._networks(context, self.found(context, 'networks', **{EXTERNAL: True}))

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from computeapi import errors
 from computeapi.backends.neighbour import has_token
 from computeapi.backends.network import ALLOCATION, MARK, Allocation, Port, PortBinding, owner_of, profile_of
-from computeapi.backends.network.neutron.client import Document, NeutronClient, Remembered, is_id, shown
+from computeapi.backends.network.neutron.client import Document, ExpiringCache, NeutronClient, is_id, shown
 from computeapi.backends.network.neutron.extensions import BINDINGS, DNS, ROUTERS
 from computeapi.context import Context
 
@@ -27,9 +27,9 @@ QOS = ('qos_policy_id', 'qos_network_policy_id')
 
 class NeutronPorts(NeutronClient):
     @functools.cached_property
-    def on(self) -> Remembered:
+    def on(self) -> ExpiringCache:
         """The networks of ports."""
-        return Remembered(lambda context, ids: self.by_id(context, 'networks', ids))
+        return ExpiringCache(lambda context, ids: self.by_id(context, 'networks', ids))
 
     def port(self, context: Context, port_id: str) -> Port:
         return self._described(context, [self._port(context, port_id)])[0]
@@ -118,7 +118,7 @@ class NeutronPorts(NeutronClient):
     def delete_port(self, context: Context, port_id: str) -> None:
         if is_id(port_id):
             with suppress(errors.NotFound):
-                self.ask(context, 'DELETE', f'/ports/{port_id}')
+                self.request(context, 'DELETE', f'/ports/{port_id}')
 
     def add_fixed_ip(self, context: Context, port_id: str) -> Port:
         port = self._port(context, port_id)
@@ -166,7 +166,7 @@ class NeutronPorts(NeutronClient):
             return
         self._port(context, port_id)
         try:
-            self.ask(context.elevated(), 'PUT', f'/ports/{port_id}/bindings/{quote(host, safe="")}/activate')
+            self.request(context.elevated(), 'PUT', f'/ports/{port_id}/bindings/{quote(host, safe="")}/activate')
         except errors.PortBindingExists:
             # It is active already.
             return
@@ -177,7 +177,7 @@ class NeutronPorts(NeutronClient):
         service = context.elevated()
         try:
             port = self._whole(context, port_id)
-            self.ask(service, 'DELETE', f'/ports/{port_id}/bindings/{quote(host, safe="")}')
+            self.request(service, 'DELETE', f'/ports/{port_id}/bindings/{quote(host, safe="")}')
             if port.get(PROFILE, {}).get(MIGRATING_TO) == host:
                 self._update_port(service, port_id, {PROFILE: staying_profile(port)})
         except errors.NotFound:
@@ -221,7 +221,7 @@ class NeutronPorts(NeutronClient):
     def _update_port(self, context: Context, port_id: str, facts: Document, revision: int | None = None) -> Document:
         """revision: the only one to change; RevisionMismatch."""
         seen = {} if revision is None else {'If-Match': f'revision_number={revision}'}
-        return shown(self.ask(context, 'PUT', f'/ports/{port_id}', {'port': facts}, headers=seen)['port'])
+        return shown(self.request(context, 'PUT', f'/ports/{port_id}', {'port': facts}, headers=seen)['port'])
 
     def _bind(
         self,

@@ -48,18 +48,18 @@ class NeutronSecurityGroups(NeutronClient):
     def delete_security_group(self, context: Context, group_id: str) -> None:
         if not is_id(group_id):
             raise errors.SecurityGroupNotFound(id=group_id)
-        self.ask(context, 'DELETE', f'/security-groups/{group_id}')
+        self.request(context, 'DELETE', f'/security-groups/{group_id}')
 
     def create_security_group_rule(self, context: Context, group_id: str, **facts: Any) -> Mapping[str, Any]:
         wanted = {name: value for name, value in facts.items() if value is not None}
         rule = {'direction': 'ingress', **wanted, 'security_group_id': group_id}
-        made: Document = self.ask(context, 'POST', '/security-group-rules', {'security_group_rule': rule})
+        made: Document = self.request(context, 'POST', '/security-group-rules', {'security_group_rule': rule})
         return dict(made['security_group_rule'])
 
     def delete_security_group_rule(self, context: Context, rule_id: str) -> None:
         if not is_id(rule_id):
             raise errors.SecurityGroupRuleNotFound(id=rule_id)
-        self.ask(context, 'DELETE', f'/security-group-rules/{rule_id}')
+        self.request(context, 'DELETE', f'/security-group-rules/{rule_id}')
 
     def _called(self, context: Context, wanted: list[str]) -> list[Document]:
         """One group for each; IDs take precedence over names."""

@@ -30,7 +30,7 @@ class CinderUse(CinderBase):
         connector: Mapping[str, Any] | None = None,
     ) -> str:
         refusals = {**REFUSALS, 400: not_available}
-        with self.asked(context, missing_volume(volume_id), refusals) as cinder:
+        with self.client(context, missing_volume(volume_id), refusals) as cinder:
             if not utils.supports_microversion(cinder, NEEDED):
                 raise NotSupported(f'Attaching volumes requires version {NEEDED} of the API of Cinder.')
             asked = {'volume_id': volume_id, 'instance_id': server_id}
@@ -52,20 +52,20 @@ class CinderUse(CinderBase):
         if not asked:
             # There may be more than one page.
             asked['limit'] = MOST
-        with self.asked(context) as cinder:
+        with self.client(context) as cinder:
             found = [attachment_of(each) for each in cinder.attachments(details=False, all_projects=True, **asked)]
         return [each for each in found if not server_ids or each.server_id in server_ids]
 
     def connect(self, context: Context, attachment_id: str, connector: Mapping[str, Any]) -> None:
         refusals = {**REFUSALS, 400: not_available}
-        with self.asked(context, lambda words: AttachmentNotFound(id=attachment_id), refusals) as cinder:
+        with self.client(context, lambda words: AttachmentNotFound(id=attachment_id), refusals) as cinder:
             patient(cinder).update_attachment(attachment_id, connector=dict(connector))
 
     def connection(self, context: Context, server_id: str, volume_id: str, host: str) -> dict[str, Any]:
         """How that host connects to the server's volume, including secrets: `driver_volume_type`, and what that kind of
         storage needs; AttachmentNotFound."""
         held = [each.id for each in self.attachments(context, server_ids=[server_id], volume_id=volume_id)]
-        with self.asked(context, lambda words: AttachmentNotFound(id=volume_id)) as cinder:
+        with self.client(context, lambda words: AttachmentNotFound(id=volume_id)) as cinder:
             if len(held) > 1:
                 # One for each of two hosts, while the server moves.
                 users = {use['attachment_id']: use['host_name'] for use in cinder.get_volume(volume_id).attachments}
@@ -75,21 +75,21 @@ class CinderUse(CinderBase):
             return dict(cinder.get_attachment(held[0]).connection_info or {})
 
     def complete(self, context: Context, attachment_id: str, connector: Mapping[str, Any] | None = None) -> None:
-        with self.asked(context, lambda words: AttachmentNotFound(id=attachment_id)) as cinder:
+        with self.client(context, lambda words: AttachmentNotFound(id=attachment_id)) as cinder:
             if connector is not None:
                 patient(cinder).update_attachment(attachment_id, connector=dict(connector))
             cinder.complete_attachment(attachment_id)
 
     def begin_detaching(self, context: Context, volume_id: str) -> None:
-        with self.asked(context, missing_volume(volume_id)) as cinder:
+        with self.client(context, missing_volume(volume_id)) as cinder:
             cinder.begin_volume_detaching(volume_id)
 
     def stop_detaching(self, context: Context, volume_id: str) -> None:
-        with self.asked(context, missing_volume(volume_id)) as cinder:
+        with self.client(context, missing_volume(volume_id)) as cinder:
             cinder.abort_volume_detaching(volume_id)
 
     def release(self, context: Context, attachment_id: str) -> None:
-        with self.asked(context) as cinder:
+        with self.client(context) as cinder:
             patient(cinder).delete_attachment(attachment_id)
 
 

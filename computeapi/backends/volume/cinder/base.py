@@ -19,7 +19,7 @@ class CinderBase:
         self.service = NeighbourService(conf, 'Cinder', 'cinder', 'block-storage', 3)
 
     @contextmanager
-    def asked(
+    def client(
         self,
         context: Context,
         missing: Callable[[str], Error] | None = None,
@@ -27,5 +27,5 @@ class CinderBase:
     ) -> Iterator[Proxy]:
         """Cinder for this caller. missing: makes the error for a 404 from its message."""
         refusals = refusals if missing is None else {**refusals, 404: missing}
-        with self.service.asked(context, refusals):
+        with self.service.translating_errors(context, refusals):
             yield self.service.proxy(context, Proxy)

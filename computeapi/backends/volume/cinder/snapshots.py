@@ -17,11 +17,11 @@ from computeapi.errors import Error, SnapshotNotFound
 
 class CinderSnapshotLife(CinderBase):
     def get_snapshot(self, context: Context, snapshot_id: str) -> Snapshot:
-        with self.asked(context, missing_snapshot(snapshot_id)) as cinder:
+        with self.client(context, missing_snapshot(snapshot_id)) as cinder:
             return snapshot_of(cinder.get_snapshot(snapshot_id), context)
 
     def list_snapshots(self, context: Context) -> builtins.list[Snapshot]:
-        with self.asked(context) as cinder:
+        with self.client(context) as cinder:
             return [snapshot_of(each, context) for each in itertools.islice(cinder.snapshots(limit=MOST), MOST)]
 
     def create_snapshot(
@@ -42,7 +42,7 @@ class CinderSnapshotLife(CinderBase):
             'is_forced': force,
             'metadata': dict(metadata or {}) | ({WANTED_ID: snapshot_id} if snapshot_id else {}),
         }
-        with self.asked(context, missing_volume(volume_id)) as cinder:
+        with self.client(context, missing_volume(volume_id)) as cinder:
             made = wanted(snapshot_id, cinder.snapshots(volume_id=volume_id)) if snapshot_id else None
             return snapshot_of(made or cinder.create_snapshot(**facts), context)
 
@@ -50,19 +50,19 @@ class CinderSnapshotLife(CinderBase):
         try:
             self._delete_snapshot(context, snapshot_id)
         except SnapshotNotFound:
-            with self.asked(context) as cinder:
+            with self.client(context) as cinder:
                 known = wanted(snapshot_id, cinder.snapshots(**of_project(context)))
             if known is None:
                 raise
             self._delete_snapshot(context, known.id)
 
     def _delete_snapshot(self, context: Context, snapshot_id: str) -> None:
-        with self.asked(context, missing_snapshot(snapshot_id)) as cinder:
+        with self.client(context, missing_snapshot(snapshot_id)) as cinder:
             cinder.delete_snapshot(snapshot_id, ignore_missing=False)
 
     def report_snapshot(self, context: Context, snapshot_id: str, status: str) -> None:
         action = {'os-update_snapshot_status': {'status': status, 'progress': ALMOST_DONE}}
-        with self.asked(context, missing_snapshot(snapshot_id)) as cinder:
+        with self.client(context, missing_snapshot(snapshot_id)) as cinder:
             cinder.post(f'/snapshots/{snapshot_id}/action', json=action, raise_exc=True)
 
 

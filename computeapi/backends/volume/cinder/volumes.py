@@ -20,7 +20,7 @@ REIMAGE = '3.68'
 
 class CinderVolumeLife(CinderBase):
     def get(self, context: Context, volume_id: str) -> Volume:
-        with self.asked(context, missing_volume(volume_id)) as cinder:
+        with self.client(context, missing_volume(volume_id)) as cinder:
             return volume_of(cinder.get_volume(volume_id), context)
 
     def get_many(self, context: Context, volume_ids: Iterable[str]) -> dict[str, Volume]:
@@ -34,7 +34,7 @@ class CinderVolumeLife(CinderBase):
         return found
 
     def list(self, context: Context) -> builtins.list[Volume]:
-        with self.asked(context) as cinder:
+        with self.client(context) as cinder:
             return [volume_of(each, context) for each in itertools.islice(cinder.volumes(limit=MOST), MOST)]
 
     def create(
@@ -63,7 +63,7 @@ class CinderVolumeLife(CinderBase):
             'metadata': dict(metadata or {}) | ({WANTED_ID: volume_id} if volume_id else {}),
         }
         given = {key: value for key, value in facts.items() if value}
-        with self.asked(context, missing_origin(given)) as cinder:
+        with self.client(context, missing_origin(given)) as cinder:
             made = found_by(cinder, context, volume_id) if volume_id else None
             return volume_of(made or cinder.create_volume(size=size, **given), context)
 
@@ -71,25 +71,25 @@ class CinderVolumeLife(CinderBase):
         try:
             self._delete(context, volume_id)
         except VolumeNotFound:
-            with self.asked(context) as cinder:
+            with self.client(context) as cinder:
                 known = found_by(cinder, context, volume_id)
             if known is None:
                 raise
             self._delete(context, known.id)
 
     def _delete(self, context: Context, volume_id: str) -> None:
-        with self.asked(context, missing_volume(volume_id)) as cinder:
+        with self.client(context, missing_volume(volume_id)) as cinder:
             cinder.delete_volume(volume_id, ignore_missing=False)
 
     def reimage(self, context: Context, volume_id: str, image_id: str) -> None:
         action = {'os-reimage': {'image_id': image_id, 'reimage_reserved': True}}
-        with self.asked(context, missing_volume(volume_id)) as cinder:
+        with self.client(context, missing_volume(volume_id)) as cinder:
             cinder.post(f'/volumes/{volume_id}/action', json=action, microversion=REIMAGE, raise_exc=True)
 
     def swap(self, context: Context, old_volume_id: str, new_volume_id: str, *, failed: bool = False) -> str:
         action = {'os-migrate_volume_completion': {'new_volume': new_volume_id, 'error': failed}}
         try:
-            with self.asked(context, missing_volume(old_volume_id)) as cinder:
+            with self.client(context, missing_volume(old_volume_id)) as cinder:
                 answer = cinder.post(f'/volumes/{old_volume_id}/action', json=action, raise_exc=True).json()
         except Invalid:
             # Once the new volume has taken the old one's place and ID, its own record is deleted.
@@ -105,12 +105,12 @@ class CinderVolumeLife(CinderBase):
             return False
 
     def availability_zones(self, context: Context) -> builtins.list[str]:
-        with self.asked(context) as cinder:
+        with self.client(context) as cinder:
             return [zone.name for zone in cinder.availability_zones() if zone.state.get('available')]
 
     def volume_type(self, context: Context, name_or_id: str) -> VolumeType:
         """No type has a name that is the ID of another one."""
-        with self.asked(context) as cinder:
+        with self.client(context) as cinder:
             for each in cinder.types(is_public='None'):
                 if name_or_id in (each.id, each.name):
                     return type_of(each)
