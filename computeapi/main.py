@@ -337,11 +337,11 @@ class Service:
         if self.bus is not None:
             from computeapi.backends.hypervisor.remote.calls import CONTROL
             from computeapi.backends.hypervisor.remote.signing import secrets_of
-            from computeapi.compute.hearing import AgentHearing, networks_of
+            from computeapi.compute.agent_reports import AgentReports, networks_of
 
             facts = (secrets_of(self.conf), networks_of(self.conf))
-            hearing = AgentHearing(self.store, self.hosts, self.take_back, *facts)
-            self.bus.serve(CONTROL, hearing, self.conf.workers)
+            agent_reports = AgentReports(self.store, self.hosts, self.take_back, *facts)
+            self.bus.serve(CONTROL, agent_reports, self.conf.workers)
 
     def take_back(self, host: str, machines: Collection[str]) -> None:
         """Do what was deferred until this host is up again; `machines` are the servers that have a machine there."""

@@ -6,9 +6,9 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
+from computeapi.agent.executor import ServerExecutor
 from computeapi.agent.gate import ConsoleGate
-from computeapi.agent.lanes import Lanes
-from computeapi.agent.memory import Memory
+from computeapi.agent.server_state import ServerStates
 from computeapi.agent.streams import Streams
 from computeapi.backends.hypervisor import Hypervisor, HypervisorError, NotYet, Outdated, Unfit
 from computeapi.backends.hypervisor.behaviour import at_once
@@ -47,13 +47,13 @@ class AgentEndpoint:
         self,
         host: str,
         driver: Hypervisor,
-        memory: Memory,
-        lanes: Lanes,
+        states: ServerStates,
+        executor: ServerExecutor,
         gate: ConsoleGate,
         neighbour_timeout: float = 0,
         keys: Keys = (),
     ):
-        self._host, self._driver, self._memory, self._lanes, self._gate = host, driver, memory, lanes, gate
+        self._host, self._driver, self._states, self._executor, self._gate = host, driver, states, executor, gate
         self._neighbour_timeout, self._receiver = neighbour_timeout, Receiver(keys, time.time())
         self._streams = Streams()
 
@@ -116,10 +116,10 @@ class AgentEndpoint:
             return self._not_mine(str(here))
 
         def passed(step: str) -> float:
-            return self._memory.passed(server.uuid, call.claim.work, step)
+            return self._states.passed(server.uuid, call.claim.work, step)
 
         driver = self._driver.during(passed if call.claim.waits else at_once, call.claim.token, call.claim.task)
-        return self._lanes.do(server.uuid, call, lambda: self._outcome(call, words, driver, arguments))
+        return self._executor.do(server.uuid, call, lambda: self._outcome(call, words, driver, arguments))
 
     def _outcome(self, call: Call, words: Signature, driver: Hypervisor, arguments: dict[str, Any]) -> AgentAnswer:
         try:
@@ -149,7 +149,7 @@ class AgentEndpoint:
     def _away(self, call: Call, server: Server | None, away: NeighbourAway) -> AgentAnswer:
         LOG.warning('%s waits: %s', call.operation, away)
         if call.claim.waits and server is not None:
-            waited = self._memory.passed(server.uuid, call.claim.work, str(away))
+            waited = self._states.passed(server.uuid, call.claim.work, str(away))
             if waited < self._neighbour_timeout:
                 return AgentAnswer(AnswerKind.NOT_YET, seconds=AGAIN_SECONDS)
         return AgentAnswer(AnswerKind.FAILED, text=str(away))

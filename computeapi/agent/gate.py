@@ -27,7 +27,7 @@ LONGEST_WORD = 64
 BLOCK = 65536
 
 
-class Way(NamedTuple):
+class ConsoleRoute(NamedTuple):
     """The route to a console, valid until then."""
 
     server: Server
@@ -44,7 +44,7 @@ class ConsoleGate:
 
     def __init__(self, driver: Hypervisor, address: str, port: int):
         self.driver, self.address = driver, address
-        self.ways, self.lock = dict[str, Way](), threading.Lock()
+        self.routes, self.lock = dict[str, ConsoleRoute](), threading.Lock()
         self.places = threading.BoundedSemaphore(MOST_CONNECTIONS)
         self.listener = listening_at(address, port, '[agent]console_port')
         self.port = self.listener.getsockname()[1]
@@ -61,14 +61,14 @@ class ConsoleGate:
             return console
         word, now = secrets.token_hex(LONGEST_WORD // 2), time.monotonic()
         with self.lock:
-            for old in [each for each, way in self.ways.items() if way.until < now]:
-                del self.ways[old]
-            own = [each for each, way in self.ways.items() if way.server.uuid == server.uuid]
+            for old in [each for each, route in self.routes.items() if route.until < now]:
+                del self.routes[old]
+            own = [each for each, route in self.routes.items() if route.server.uuid == server.uuid]
             for old in own[: max(0, len(own) - MOST_WORDS_OF_ONE + 1)]:
-                del self.ways[old]
-            while len(self.ways) >= MOST_WORDS:
-                del self.ways[next(iter(self.ways))]
-            self.ways[word] = Way(server, protocol, console, now + VALID_SECONDS)
+                del self.routes[old]
+            while len(self.routes) >= MOST_WORDS:
+                del self.routes[next(iter(self.routes))]
+            self.routes[word] = ConsoleRoute(server, protocol, console, now + VALID_SECONDS)
         return Console(self.address, self.port, internal_access_path=word)
 
     def _listen(self) -> None:
@@ -99,20 +99,20 @@ class ConsoleGate:
         try:
             with outside:
                 keep_alive(outside)
-                way = self._way(outside)
-                if way is not None:
-                    self._lead(outside, way)
+                route = self._route(outside)
+                if route is not None:
+                    self._connect(outside, route)
         except OSError as error:
             LOG.info('A client of the console gate has disconnected: %s', error)
         finally:
             self.places.release()
 
-    def _lead(self, outside: socket.socket, way: Way) -> None:
+    def _connect(self, outside: socket.socket, route: ConsoleRoute) -> None:
         """Connect the client and the console, until either side closes."""
         try:
-            inside = self.driver.connect(way.server, way.protocol, way.console)
+            inside = self.driver.connect(route.server, route.protocol, route.console)
         except Error as error:
-            LOG.info('A console of server %s was not opened: %s', way.server.uuid, error)
+            LOG.info('A console of server %s was not opened: %s', route.server.uuid, error)
             outside.sendall(UNKNOWN if isinstance(error, NotSupported) else CLOSED)
             return
         with inside:
@@ -123,7 +123,7 @@ class ConsoleGate:
             _pass_on(outside, inside)
             back.join()
 
-    def _way(self, outside: socket.socket) -> Way | None:
+    def _route(self, outside: socket.socket) -> ConsoleRoute | None:
         """The route for the word that the other side sends first."""
         said, deadline = b'', time.monotonic() + WORD_SECONDS
         while not said.endswith(END):
@@ -133,8 +133,8 @@ class ConsoleGate:
                 return None
             said += block
         with self.lock:
-            way = self.ways.get(said.decode('ascii', 'replace').rstrip())
-        return way if way is not None and way.until >= time.monotonic() else None
+            route = self.routes.get(said.decode('ascii', 'replace').rstrip())
+        return route if route is not None and route.until >= time.monotonic() else None
 
 
 def _pass_on(source: socket.socket, target: socket.socket) -> None:

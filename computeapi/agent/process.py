@@ -10,10 +10,10 @@ from oslo_utils.netutils import get_my_ipv4
 
 from computeapi import log
 from computeapi.agent.endpoint import AgentEndpoint
+from computeapi.agent.executor import ServerExecutor
 from computeapi.agent.gate import ConsoleGate
-from computeapi.agent.lanes import Lanes
-from computeapi.agent.memory import Memory
 from computeapi.agent.reporting import Reporter
+from computeapi.agent.server_state import ServerStates
 from computeapi.backends.hypervisor.remote.calls import topic_of
 from computeapi.backends.hypervisor.remote.signing import own_keys
 from computeapi.bus import Bus, leave
@@ -52,15 +52,15 @@ class AgentProcess:
         self.driver = Service(conf, self.store, binary='computeapi-agent').hypervisor
         self.bus = Bus(conf, topic_of(self.host))
         self.gate = ConsoleGate(self.driver, options.my_ip, options.console_port)
-        self.memory = Memory(state / 'servers')
-        self.lanes = Lanes(self.memory, options.errands)
-        known = (self.host, self.driver, self.memory, self.lanes, self.gate)
+        self.states = ServerStates(state / 'servers')
+        self.executor = ServerExecutor(self.states, options.errands)
+        known = (self.host, self.driver, self.states, self.executor, self.gate)
         self.endpoint = AgentEndpoint(*known, conf.neighbour_timeout, keys)
         self.reporter = Reporter(self.bus, self.host, self.driver, keys)
         self.beat = Periodic('report', self.reporter.tell, conf.report_interval)
         # It may take longer than a host may go without a report.
         self.care = Periodic('upkeep', self.driver.upkeep, conf.report_interval)
-        self.tidying = Periodic('memory', self.memory.forget, DAY)
+        self.tidying = Periodic('server-states', self.states.forget, DAY)
 
     def start(self) -> None:
         self.tidying.alarm.set()
@@ -77,7 +77,7 @@ class AgentProcess:
         for each in (self.beat, self.care, self.tidying):
             each.stop(patience=0)
         self.bus.close()
-        self.lanes.close()
+        self.executor.close()
         self.gate.close()
         self.store.close()
         self.lock.close()

@@ -266,7 +266,7 @@ class AgentCloud(Watched):
         """Whether all hosts answer this process, which does not audit the others."""
         driver = self.service.hypervisor
         list(driver.machines())
-        return not driver.silences.until
+        return not driver.circuit_breaker.until
 
     def problems(self, servers):
         self.until(self.all_answer)

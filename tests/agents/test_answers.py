@@ -23,8 +23,8 @@ from computeapi.backends.hypervisor import (
     PowerState,
     require,
 )
+from computeapi.backends.hypervisor.remote import circuit_breaker
 from computeapi.backends.hypervisor.remote import driver as module
-from computeapi.backends.hypervisor.remote import silences
 from computeapi.backends.hypervisor.remote.calls import (
     ANSWER,
     CHUNK_BYTES,
@@ -34,11 +34,11 @@ from computeapi.backends.hypervisor.remote.calls import (
     AnswerKind,
     Report,
 )
+from computeapi.backends.hypervisor.remote.circuit_breaker import ANSWER_SECONDS, SILENCE_SECONDS, CircuitBreaker
 from computeapi.backends.hypervisor.remote.codec import codec
 from computeapi.backends.hypervisor.remote.driver import RemoteHypervisor
-from computeapi.backends.hypervisor.remote.silences import ANSWER_SECONDS, SILENCE_SECONDS, Silences
 from computeapi.bus import Unanswered
-from computeapi.compute.hearing import AgentHearing, networks_of
+from computeapi.compute.agent_reports import AgentReports, networks_of
 from computeapi.compute.hosts import HostRegistry
 from computeapi.db import cells
 from computeapi.errors import DatabaseTrouble, NotSupported
@@ -70,9 +70,9 @@ def report_of(host, *capabilities, said=None, **facts):
 
 
 @pytest.fixture
-def hearing(store):
+def agent_reports(store):
     registry = HostRegistry(store, list, control=None, beat_seconds=0, clock=store.clock)
-    made = AgentHearing(store, registry, lambda host, machines: None)
+    made = AgentReports(store, registry, lambda host, machines: None)
     for host in HOSTS:
         made.report({}, report_of(host))
     return made
@@ -84,7 +84,7 @@ def bus():
 
 
 @pytest.fixture
-def driver(hearing, store, bus):
+def driver(agent_reports, store, bus):
     return RemoteHypervisor(bus, store, down_after=60, longest=1, clock=store.clock)
 
 
@@ -178,7 +178,7 @@ class Slow:
 
 
 def test_a_host_that_takes_its_time_occupies_one_thread(monkeypatch, driver, servers):
-    monkeypatch.setattr(silences, 'SLOW_SECONDS', -1)
+    monkeypatch.setattr(circuit_breaker, 'SLOW_SECONDS', -1)
     monkeypatch.setattr(module, 'AGAIN_SECONDS', 0.01)
     driver.bus = slow = Slow()
     alpha, beta = (servers.get(servers.add(host=host)) for host in HOSTS)
@@ -203,7 +203,7 @@ def test_a_host_that_takes_its_time_occupies_one_thread(monkeypatch, driver, ser
 
 def test_one_call_at_a_time_tests_a_host_that_is_silent():
     now = 0.0
-    made = Silences(lambda: now)
+    made = CircuitBreaker(lambda: now)
     made.check('alpha')
     made.begin('alpha')
     now = SILENCE_SECONDS + 1
@@ -243,8 +243,8 @@ def test_what_is_to_go_from_a_host_that_is_down_is_not_said_to_be_gone(driver, b
     assert not bus.calls
 
 
-def test_what_one_host_cannot_do_others_can(hearing, driver):
-    hearing.report({}, report_of('alpha', Capability.PAUSE))
+def test_what_one_host_cannot_do_others_can(agent_reports, driver):
+    agent_reports.report({}, report_of('alpha', Capability.PAUSE))
     require(driver, Capability.PAUSE, 'alpha')
     for capability, host in ((Capability.SUSPEND, 'alpha'), (Capability.PAUSE, 'beta')):
         with pytest.raises(NotSupported):
@@ -252,16 +252,16 @@ def test_what_one_host_cannot_do_others_can(hearing, driver):
     assert driver.capabilities_of(None) == driver.capabilities_of('unheard') == set(Capability)
 
 
-def test_a_host_takes_no_hypervisor_from_another(hearing, driver):
-    answer = hearing.report({}, report_of('alpha', hypervisor_hostname='beta'))
+def test_a_host_takes_no_hypervisor_from_another(agent_reports, driver):
+    answer = agent_reports.report({}, report_of('alpha', hypervisor_hostname='beta'))
     assert answer['refused'] == 'hypervisor beta is of another host'
     assert [(each.name, each.hypervisor_hostname) for each in driver.hosts()] == [(host, host) for host in HOSTS]
 
 
-def test_a_host_keeps_its_hypervisor_and_its_cell(hearing, driver, store):
-    answer = hearing.report({}, report_of('alpha', hypervisor_hostname='gamma', said={'id': 'y'}))
+def test_a_host_keeps_its_hypervisor_and_its_cell(agent_reports, driver, store):
+    answer = agent_reports.report({}, report_of('alpha', hypervisor_hostname='gamma', said={'id': 'y'}))
     assert answer['refused'] == 'host alpha has another hypervisor than gamma'
-    assert hearing.report({}, report_of('alpha', cell='cell9', said={'id': 'y'}))['refused'] == ''
+    assert agent_reports.report({}, report_of('alpha', cell='cell9', said={'id': 'y'}))['refused'] == ''
     assert {each.cell for each in driver.hosts()} == {'cell1'} == {each.name for each in store.ask(cells.every)}
 
 
@@ -284,33 +284,33 @@ def test_a_host_keeps_its_hypervisor_and_its_cell(hearing, driver, store):
         {'said': {'machines': [str(uuid.uuid4())] * 30_000}},
     ],
 )
-def test_a_report_that_no_agent_sends_is_refused(hearing, caplog, facts):
+def test_a_report_that_no_agent_sends_is_refused(agent_reports, caplog, facts):
     report = report_of('alpha', **facts)
-    assert hearing.report({}, report)['refused'] == 'it is not valid'
+    assert agent_reports.report({}, report)['refused'] == 'it is not valid'
     assert max(map(len, caplog.messages)) < 100
-    assert hearing.report({}, {'host': 'alpha'})['refused'] == 'it is not valid'
+    assert agent_reports.report({}, {'host': 'alpha'})['refused'] == 'it is not valid'
 
 
 def test_hosts_have_addresses_in_the_networks_of_hosts(store):
     registry = HostRegistry(store, list, control=None, beat_seconds=0, clock=store.clock)
     conf = config.load()
     conf.set_override('allowed_networks', ['192.0.2.0/24', '2001:db8::/64'], 'agent')
-    hearing = AgentHearing(store, registry, lambda host, machines: None, (), networks_of(conf))
+    agent_reports = AgentReports(store, registry, lambda host, machines: None, (), networks_of(conf))
     for address, refused in (('192.0.2.7', False), ('2001:db8::7', False), ('127.0.0.1', True), ('localhost', True)):
-        assert bool(hearing.report({}, report_of('alpha', host_ip=address))['refused']) is refused
+        assert bool(agent_reports.report({}, report_of('alpha', host_ip=address))['refused']) is refused
     conf.set_override('allowed_networks', ['192.0.2.1/24'], 'agent')
     with pytest.raises(cfg.ConfigFileValueError, match='allowed_networks'):
         networks_of(conf)
 
 
-def test_an_agent_hears_that_the_database_is_away(hearing, store, monkeypatch):
+def test_an_agent_hears_that_the_database_is_away(agent_reports, store, monkeypatch):
     @contextmanager
     def away():
         raise DatabaseTrouble('gone')
         yield
 
     monkeypatch.setattr(store, 'write', away)
-    assert hearing.report({}, report_of('alpha'))['refused'] == 'The database is currently unavailable.'
+    assert agent_reports.report({}, report_of('alpha'))['refused'] == 'The database is currently unavailable.'
 
 
 @pytest.mark.parametrize('sizes', [[CHUNK_BYTES, 1, 1], [1, CHUNK_BYTES], [CHUNK_BYTES + 1]])
@@ -324,8 +324,8 @@ def test_pieces_of_an_image_are_whole_except_the_last(driver, bus, servers, size
         list(driver.snapshot(server, 'raw'))
 
 
-def test_a_host_connects_to_volumes_as_itself(hearing, driver):
-    hearing.report({}, report_of('alpha', said={'connector': {'host': 'beta', 'ip': '192.0.2.1'}}))
+def test_a_host_connects_to_volumes_as_itself(agent_reports, driver):
+    agent_reports.report({}, report_of('alpha', said={'connector': {'host': 'beta', 'ip': '192.0.2.1'}}))
     assert driver.connector('alpha') == {'host': 'alpha', 'ip': '192.0.2.1'}
 
 

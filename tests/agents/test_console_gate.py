@@ -113,7 +113,7 @@ def test_who_asks_for_one_console_again_and_again_takes_no_words_from_others(gat
     gate.start()
     other = asked(gate, OTHER)
     mine = [asked(gate) for _ in range(50)]
-    assert len(gate.ways) == 1 + module.MOST_WORDS_OF_ONE
+    assert len(gate.routes) == 1 + module.MOST_WORDS_OF_ONE
     assert answers(other) and answers(mine[-1])
 
 

@@ -10,10 +10,10 @@ import pytest
 
 from computeapi import config
 from computeapi.agent.endpoint import AgentEndpoint
+from computeapi.agent.executor import ServerExecutor
 from computeapi.agent.gate import ConsoleGate
-from computeapi.agent.lanes import Lanes
-from computeapi.agent.memory import Memory
 from computeapi.agent.process import own_store
+from computeapi.agent.server_state import ServerStates
 from computeapi.backends.hypervisor import HypervisorError, NotYet, Outdated, Unfit
 from computeapi.backends.hypervisor.remote import signing
 from computeapi.backends.hypervisor.remote.calls import (
@@ -60,9 +60,9 @@ class AgentInTests:
         self.folder, self.options = folder, options
         self.store = own_store(folder)
         self.driver = Told(self.store, options, self.store.clock)
-        self.memory = Memory(folder / 'servers')
-        self.lanes, self.gate = Lanes(self.memory, 4), ConsoleGate(self.driver, '127.0.0.1', 0)
-        self.endpoint = AgentEndpoint(HOST, self.driver, self.memory, self.lanes, self.gate, 60)
+        self.states = ServerStates(folder / 'servers')
+        self.executor, self.gate = ServerExecutor(self.states, 4), ConsoleGate(self.driver, '127.0.0.1', 0)
+        self.endpoint = AgentEndpoint(HOST, self.driver, self.states, self.executor, self.gate, 60)
 
     def tell(self, operation, *arguments, host=HOST, work='task 7', token=3, patience=20.0, **facts):
         written = signature(operation).write(arguments, facts)
@@ -78,7 +78,7 @@ class AgentInTests:
         return AgentInTests(self.folder, self.options)
 
     def close(self):
-        self.lanes.close()
+        self.executor.close()
         self.gate.close()
         self.store.close()
 
@@ -121,7 +121,7 @@ def test_an_agent_that_was_killed_knows_what_it_did(agent, running):
 
 
 def test_an_agent_that_can_write_nothing_down_works_on(agent, running):
-    agent.memory.directory = agent.memory.directory / 'away'
+    agent.states.directory = agent.states.directory / 'away'
     assert agent.tell('power_off', running).kind is AnswerKind.DONE
     assert agent.tell('destroy', running, work='task 8', token=4).kind is AnswerKind.DONE
     assert agent.tell('power_on', running, work='task 8', token=3).kind is AnswerKind.OUTDATED
@@ -151,8 +151,8 @@ def test_what_only_looks_changes_nothing_of_what_was_done(agent, running):
 
 def test_after_the_machine_was_switched_off_nothing_counts_as_done(agent, running):
     agent.tell('reboot', running, hard=True)
-    agent.memory.boot = 'another'
-    agent.memory.held.clear()
+    agent.states.boot = 'another'
+    agent.states.held.clear()
     agent.tell('reboot', running, hard=True)
     assert agent.driver.heard == ['reboot'] * 2
 
@@ -170,10 +170,10 @@ def test_an_agent_that_works_for_years_has_only_what_is_under_way_in_memory(agen
     agent.driver.goes_on.clear()
     assert agent.tell('reboot', running, hard=True, patience=0.0).kind is AnswerKind.UNDER_WAY
     agent.driver.begun.acquire()
-    assert [*agent.lanes.errands] == [*agent.memory.held] == [running.uuid]
+    assert [*agent.executor.operations] == [*agent.states.held] == [running.uuid]
     agent.driver.goes_on.set()
     assert agent.tell('reboot', running, hard=True).kind is AnswerKind.DONE
-    assert not agent.lanes.errands and not agent.memory.held
+    assert not agent.executor.operations and not agent.states.held
     assert agent.tell('reboot', running, hard=True).kind is AnswerKind.DONE
     assert agent.driver.heard == ['reboot']
 
@@ -185,17 +185,17 @@ def test_what_nobody_comes_back_for_is_forgotten_and_what_is_under_way_is_not(ag
     agent.driver.goes_on.clear()
     agent.tell('reboot', running, hard=True, patience=0.0)
     agent.driver.begun.acquire()
-    for path in agent.memory.directory.iterdir():
+    for path in agent.states.directory.iterdir():
         os.utime(path, (0, 0))
-    agent.memory.forget()
-    assert [path.stem for path in agent.memory.directory.iterdir()] == [running.uuid]
+    agent.states.forget()
+    assert [path.stem for path in agent.states.directory.iterdir()] == [running.uuid]
     agent.driver.goes_on.set()
 
 
 def test_work_waits_for_a_service_that_is_away_for_as_long_as_it_may(agent, running):
-    agent.driver.error, first = NeighbourAway(name='Glance'), agent.memory.clock()
+    agent.driver.error, first = NeighbourAway(name='Glance'), agent.states.clock()
     for seconds, kind in ((0, AnswerKind.NOT_YET), (59, AnswerKind.NOT_YET), (61, AnswerKind.FAILED)):
-        agent.memory.clock = lambda seconds=seconds: first + timedelta(seconds=seconds)
+        agent.states.clock = lambda seconds=seconds: first + timedelta(seconds=seconds)
         assert agent.tell('reboot', running, hard=True).kind is kind
     at_once = Call(HOST, 'pause', signature('pause').write((running,), {}), WorkClaim(3, 8, 'task 8'), patience=20.0)
     assert agent.say(at_once).text == 'Glance is currently unavailable.'
@@ -285,7 +285,7 @@ def test_what_was_signed_before_an_agent_started_is_not_done_again(agent, runnin
     keys, start = (key_of('x' * 32, HOST),), time.time()
     call = CALL.write(Call(HOST, 'pause', signature('pause').write((running,), {}), NEWEST, patience=9.0))
     monkeypatch.setattr(time, 'time', lambda: start)
-    endpoint = AgentEndpoint(HOST, agent.driver, agent.memory, agent.lanes, agent.gate, keys=keys)
+    endpoint = AgentEndpoint(HOST, agent.driver, agent.states, agent.executor, agent.gate, keys=keys)
     assert ANSWER.read(endpoint.tell({}, **sign(keys, 'tell', {'call': call}))).kind is AnswerKind.NOT_YET
     monkeypatch.setattr(time, 'time', lambda: start + 2)
     assert ANSWER.read(endpoint.tell({}, **sign(keys, 'tell', {'call': call}))).kind is AnswerKind.DONE
@@ -367,8 +367,8 @@ def test_what_no_host_can_do_is_told_to_be_so(agent, running, error):
 
 
 def test_a_step_takes_its_time_from_when_it_was_begun_first(agent, server):
-    assert agent.memory.passed(server.uuid, 'task 1', 'spawn') == 0
+    assert agent.states.passed(server.uuid, 'task 1', 'spawn') == 0
     other = agent.again()
-    assert other.memory.passed(server.uuid, 'task 1', 'spawn') > 0
-    assert other.memory.passed(server.uuid, 'task 2', 'spawn') == 0
+    assert other.states.passed(server.uuid, 'task 1', 'spawn') > 0
+    assert other.states.passed(server.uuid, 'task 2', 'spawn') == 0
     other.close()

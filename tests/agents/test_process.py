@@ -4,7 +4,7 @@ import pytest
 from oslo_config import cfg
 
 from computeapi.agent.process import AgentProcess
-from tests.agents.together import agent_conf
+from tests.agents.in_process import agent_conf
 
 
 @pytest.mark.parametrize(

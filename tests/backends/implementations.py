@@ -29,7 +29,7 @@ from computeapi.backends.volume.local import LocalVolumes
 from computeapi.context import Context
 from computeapi.errors import NotFound
 from tests import broker
-from tests.agents.together import told
+from tests.agents.in_process import told
 from tests.neighbours import cloud
 from tests.placement import PlacementInMemory
 

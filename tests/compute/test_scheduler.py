@@ -7,8 +7,8 @@ import pytest
 from oslo_config import cfg
 
 from computeapi.clock import utcnow
-from computeapi.compute.scheduler import HostsUnheard, NoValidHost, Scheduler, Spec
-from computeapi.compute.scheduler.hearing import REPORTS
+from computeapi.compute.scheduler import AgentsSilent, NoValidHost, Scheduler, Spec
+from computeapi.compute.scheduler.agent_silence import REPORTS
 from computeapi.compute.scheduler.operators import matches
 from computeapi.db.tables.compute import aggregate_hosts, aggregates, hypervisors, server_groups, services
 
@@ -355,14 +355,14 @@ def test_hosts_behind_agents_are_waited_for_while_none_is_heard_of(hosts, servic
         hosts.change(services, host, seen_at=long_ago)
     assert place(scheduler).name == 'compute3'
     hosts.change(services, 'compute3', seen_at=long_ago)
-    with pytest.raises(HostsUnheard):
+    with pytest.raises(AgentsSilent):
         place(scheduler)
     # The others may send a heartbeat at any moment.
     hosts.change(services, 'compute3', seen_at=service.store.clock())
     assert place(scheduler).name == 'compute3'
-    with pytest.raises(HostsUnheard):
+    with pytest.raises(AgentsSilent):
         place(scheduler, host='compute1')
-    scheduler.hearing.silence -= REPORTS * service.conf.report_interval + 1
+    scheduler.agent_silence.silence -= REPORTS * service.conf.report_interval + 1
     with pytest.raises(NoValidHost):
         place(scheduler, host='compute1')
 

@@ -43,7 +43,7 @@ def done(store):
 
     worker = Worker(queue, work, 3, FOREVER)
     # Reconnect at once.
-    worker.hearing.seconds = 0.05
+    worker.listening.seconds = 0.05
     worker.start()
     eventually(lambda: listening(store))
     yield kinds

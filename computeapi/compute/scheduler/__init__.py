@@ -9,9 +9,9 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from computeapi.clock import utcnow
+from computeapi.compute.scheduler.agent_silence import AgentSilence, AgentsSilent
 from computeapi.compute.scheduler.choice import AT_ONCE, HostChoice
 from computeapi.compute.scheduler.filters import FILTERS
-from computeapi.compute.scheduler.hearing import Hearing, HostsUnheard
 from computeapi.compute.scheduler.hosts import HostState, Ratios, claim, load
 from computeapi.compute.scheduler.spec import Spec
 from computeapi.compute.scheduler.weighers import WEIGHERS
@@ -64,7 +64,7 @@ class Scheduler:
         self.filters = [(name, _named(FILTERS, name)) for name in options.enabled_filters]
         self.weighers = [_named(WEIGHERS, name) for name in options.weight_classes]
         self.ratios = Ratios.of(conf)
-        self.hearing = Hearing(store, conf, clock)
+        self.agent_silence = AgentSilence(store, conf, clock)
         self.choice = HostChoice(conf, self.ratios, options.enabled_filters, options.weight_classes)
 
     def on(self, store: Store) -> 'Scheduler':
@@ -80,7 +80,7 @@ class Scheduler:
         check: Callable[[HostState], None] | None = None,
         fits: Callable[[HostState], bool] = lambda host: True,
     ) -> HostState:
-        """Choose a host and claim what the server needs there; NoValidHost, HostsUnheard, and any error of *check*.
+        """Choose a host and claim what the server needs there; NoValidHost, AgentsSilent, and any error of *check*.
 
         keep: records the host in the transaction of the claim, so that no claim is without its reason.
         check: is called for a host before anything is claimed there.
@@ -90,7 +90,7 @@ class Scheduler:
             if fits(host) and self._take(spec, host, keep, check):
                 return host
         # If there is none, or others were faster, all hosts are checked one by one, also for the message.
-        self.hearing.check()
+        self.agent_silence.check()
         survey = self.candidates(spec)
         for host in filter(fits, survey.best):
             if self._take(spec, host, keep, check):
@@ -174,4 +174,4 @@ def _named(table: Mapping[str, T], name: str) -> T:
     return table[name]
 
 
-__all__ = ['HostState', 'HostsUnheard', 'NoValidHost', 'Scheduler', 'Spec', 'Survey']
+__all__ = ['HostState', 'AgentsSilent', 'NoValidHost', 'Scheduler', 'Spec', 'Survey']

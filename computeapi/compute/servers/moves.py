@@ -46,9 +46,9 @@ def check_down(platform: Platform, server: Server) -> None:
 
 
 def check_up(platform: Platform, server: Server) -> None:
-    """Invalid while the server's host is down, because it cannot hand over anything; HostsUnheard."""
+    """Invalid while the server's host is down, because it cannot hand over anything; AgentsSilent."""
     if not is_host_up(platform, server.host):
-        platform.scheduler.hearing.check()
+        platform.scheduler.agent_silence.check()
         raise Invalid(f'Compute service of {server.host} is unavailable at this time.')
 
 

@@ -51,7 +51,7 @@ class Worker:
         # Started at once, and again when the connection is lost.
         listens, now = bool(threads) and self.listener.possible, threading.Event()
         now.set()
-        self.hearing = Periodic('worker-listener', self.listener.listen, sweep_seconds if listens else 0, now)
+        self.listening = Periodic('worker-listener', self.listener.listen, sweep_seconds if listens else 0, now)
         self.keeper = Periodic('worker-lease', self.keep, tasks.lease_time.total_seconds() / 3)
 
     def thread(self) -> threading.Thread:
@@ -60,14 +60,14 @@ class Worker:
     def start(self) -> None:
         for thread in self.threads:
             thread.start()
-        self.hearing.start()
+        self.listening.start()
         self.keeper.start()
 
     def stop(self) -> None:
         """Finish the tasks in progress, which stay leased to this process until then, and return."""
         self.stopping.set()
         self.listener.stop()
-        self.hearing.stop()
+        self.listening.stop()
         self.tasks.wake_all()
         for thread in self.threads:
             thread.join()

@@ -45,9 +45,15 @@ from computeapi.backends.hypervisor.remote.calls import (
     signature,
     topic_of,
 )
+from computeapi.backends.hypervisor.remote.circuit_breaker import (
+    ANSWER_SECONDS,
+    SILENCE_SECONDS,
+    CircuitBreaker,
+    HostBusy,
+    SlowHosts,
+)
 from computeapi.backends.hypervisor.remote.codec import UNREADABLE, Codec
 from computeapi.backends.hypervisor.remote.signing import Keys, keys_of, sign
-from computeapi.backends.hypervisor.remote.silences import ANSWER_SECONDS, SILENCE_SECONDS, Busy, Silences, Slowness
 from computeapi.bus import Bus, Unanswered, Unheard
 from computeapi.clock import utcnow
 from computeapi.db import agents, hypervisors, services, tasks
@@ -87,7 +93,7 @@ class RemoteHypervisor:
     ):
         self.bus, self.store, self.clock, self.secrets = bus, store, clock, secrets
         self.down_after, self.longest = timedelta(seconds=down_after), longest
-        self.silences, self.slowness = Silences(), Slowness()
+        self.circuit_breaker, self.slow_hosts = CircuitBreaker(), SlowHosts()
         self.passed: Callable[[str], float] = at_once
         self.claim = WorkClaim()
 
@@ -236,7 +242,7 @@ class RemoteHypervisor:
                 elif answer.kind is not AnswerKind.UNDER_WAY:
                     return answer
                 answered, wait, why = True, AGAIN_SECONDS, 'it is still at it'
-            except Busy as error:
+            except HostBusy as error:
                 answered, wait, why = True, AGAIN_SECONDS, str(error)
                 if not self.claim.waits:
                     time.sleep(AGAIN_SECONDS)
@@ -256,20 +262,20 @@ class RemoteHypervisor:
         return server is not None and 0 < token < self.store.ask(tasks.newest_claim, server.uuid)
 
     def _call(self, host: str, method: str, arguments: Mapping[str, Any]) -> AgentAnswer:
-        self.silences.check(host)
+        self.circuit_breaker.check(host)
         try:
             said = sign(keys_of(self.secrets, host), method, arguments)
-            with self.slowness.calling(host):
+            with self.slow_hosts.calling(host):
                 found = self.bus.call(topic_of(host), method, ANSWER_SECONDS, **said)
-        except Busy:
+        except HostBusy:
             raise
         except Unanswered:
-            self.silences.begin(host)
+            self.circuit_breaker.begin(host)
             raise
         except Unheard as error:
             LOG.error('The agent of host %s failed unexpectedly: %s', host, shown(error))
             return AgentAnswer(AnswerKind.FAILED, text=f'The agent of host {host} failed unexpectedly.')
-        self.silences.end(host)
+        self.circuit_breaker.end(host)
         return cast(AgentAnswer, understood(host, ANSWER, found))
 
 

@@ -16,11 +16,11 @@ SILENCE_SECONDS = 5.0
 SLOW_SECONDS, SLOWNESS_SECONDS = 10.0, 60.0
 
 
-class Busy(Unanswered):
+class HostBusy(Unanswered):
     """A slow host already has a call."""
 
 
-class Silences:
+class CircuitBreaker:
     """The hosts that did not answer recently: one call at a time tests whether a host answers again."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
@@ -46,7 +46,7 @@ class Silences:
             self.until.pop(host, None)
 
 
-class Slowness:
+class SlowHosts:
     """The hosts that answered slowly: each gets one call at a time."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
@@ -55,11 +55,11 @@ class Slowness:
 
     @contextmanager
     def calling(self, host: str) -> Iterator[None]:
-        """Wraps a call; Busy for one that has to wait."""
+        """Wraps a call; HostBusy for one that has to wait."""
         began = self.clock()
         with self.lock:
             if self.calls[host] and began < self.until.get(host, began):
-                raise Busy(f'{host} responds slowly, and has another call')
+                raise HostBusy(f'{host} responds slowly, and has another call')
             self.calls[host] += 1
         try:
             yield

@@ -14,14 +14,14 @@ REPORTS = 2
 """After the first host is heard again, the others have this many report intervals to follow."""
 
 
-class HostsUnheard(NeighbourAway):
+class AgentsSilent(NeighbourAway):
     """It is more likely that the broker is away, or that no process was listening, than that all hosts are down:
     requests to them wait, as for any neighbour."""
 
     text = 'No compute host has reported recently.'
 
 
-class Hearing:
+class AgentSilence:
     """Remembers the last time of silence. It starts with this process, because nobody may have listened before."""
 
     def __init__(self, store: Store, conf: cfg.ConfigOpts, clock: Callable[[], datetime]):
@@ -33,11 +33,11 @@ class Hearing:
         self.silence = elapsed()
 
     def check(self) -> None:
-        """HostsUnheard, if there are agents, while none of them is heard, and until all have had time to report."""
+        """AgentsSilent, if there are agents, while none of them is heard, and until all have had time to report."""
         last = self.store.ask(services.last_sign) if self.by_agents else None
         if last is None:
             return
         if self.clock() - last > self.down_after:
             self.silence = elapsed()
         if elapsed() - self.silence <= self.returning:
-            raise HostsUnheard()
+            raise AgentsSilent()

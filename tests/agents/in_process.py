@@ -8,7 +8,7 @@ from computeapi import bus, config
 from computeapi.agent.process import AgentProcess
 from computeapi.backends.hypervisor.remote.calls import REPORT
 from computeapi.backends.hypervisor.remote.driver import RemoteHypervisor
-from computeapi.compute.hearing import AgentHearing
+from computeapi.compute.agent_reports import AgentReports
 from computeapi.compute.hosts import HostRegistry
 from tests import broker
 
@@ -52,9 +52,9 @@ def told(store, conf):
     """A driver of HOSTS, with a store to which the agents have reported."""
     longest = 20
     registered = HostRegistry(store, list, control=None, beat_seconds=0, clock=store.clock)
-    hearing = AgentHearing(store, registered, lambda host, machines: None)
+    agent_reports = AgentReports(store, registered, lambda host, machines: None)
     for agent in agents():
-        hearing.report({}, REPORT.write(agent.reporter.made()))
+        agent_reports.report({}, REPORT.write(agent.reporter.made()))
     return RemoteHypervisor(driver_bus(), store, down_after=60, longest=longest, clock=store.clock)
 
 

@@ -33,7 +33,7 @@ MOST_BYTES = 2**20
 Networks = Sequence[IPv4Network | IPv6Network]
 
 
-class AgentHearing:
+class AgentReports:
     """Agents can call its public method; they learn nothing about hosts other than their own.
 
     returned: called when the agent of a host starts, with the name of the host and the servers whose machines it found;

@@ -23,8 +23,8 @@ BOOT = Path('/proc/sys/kernel/random/boot_id')
 
 
 @dataclass
-class Recollection:
-    """The memory of one server.
+class ServerState:
+    """What an agent must remember of one server.
 
     token: the newest claim seen.  did: the identity of the last operation, with its result in `value`; forgotten after
     a boot of the machine.  work: the work that the steps belong to.  steps: when it first reached each step.
@@ -42,24 +42,25 @@ class Recollection:
         self.writing = threading.Lock()
 
 
-CODEC = codec(Recollection)
+CODEC = codec(ServerState)
 
 
-class Memory:
-    """A directory of recollections. Only the operation that runs for a server changes its own, except for the token.
+class ServerStates:
+    """The states of servers in a directory. Only the operation that runs for a server changes its own, except for the
+    token.
 
-    held: the recollections of servers with an operation in progress.
+    held: the states of servers with an operation in progress.
     """
 
     def __init__(self, directory: Path, clock: Callable[[], datetime] = lambda: datetime.now(UTC)):
         self.directory, self.clock = directory, clock
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.boot = BOOT.read_text().strip() if BOOT.exists() else ''
-        self.lock, self.held = threading.Lock(), WeakValueDictionary[str, Recollection]()
-        self.unwritten: dict[str, Recollection] = {}
+        self.lock, self.held = threading.Lock(), WeakValueDictionary[str, ServerState]()
+        self.unwritten: dict[str, ServerState] = {}
 
-    def of(self, server_id: str) -> Recollection:
-        """The recollection of a server; ValueError if the ID is not a UUID, because it might be a path."""
+    def of(self, server_id: str) -> ServerState:
+        """The state of a server; ValueError if the ID is not a UUID, because it might be a path."""
         with self.lock:
             known = self.held.get(server_id)
             if known is None:
@@ -67,7 +68,7 @@ class Memory:
             return known
 
     def keep(self, server_id: str) -> None:
-        """Write the recollection that `of` returned and the caller changed. If that fails, e.g. on a full disk, it is
+        """Write the state that `of` returned and the caller changed. If that fails, e.g. on a full disk, it is
         kept in memory for the life of this process, so that servers can be deleted to make room."""
         path, known = self._path(server_id), self.of(server_id)
         with known.writing:
@@ -99,11 +100,11 @@ class Memory:
     def _path(self, server_id: str) -> Path:
         return self.directory / f'{uuid.UUID(server_id)}.json'
 
-    def _read(self, path: Path) -> Recollection:
+    def _read(self, path: Path) -> ServerState:
         try:
-            known: Recollection = CODEC.read(json.loads(path.read_text()))
+            known: ServerState = CODEC.read(json.loads(path.read_text()))
         except FileNotFoundError:
-            return Recollection(boot=self.boot)
+            return ServerState(boot=self.boot)
         if known.boot != self.boot:
             known.did, known.boot = '', self.boot
         return known

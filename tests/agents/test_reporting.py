@@ -11,7 +11,7 @@ from computeapi.agent.reporting import Reporter
 from computeapi.backends.hypervisor.remote.calls import EXPECTATION
 from computeapi.backends.hypervisor.simulated_lone import LoneSimulatedHypervisor
 from computeapi.bus import Unanswered
-from computeapi.compute.hearing import AgentHearing
+from computeapi.compute.agent_reports import AgentReports
 from computeapi.compute.hosts import HostRegistry
 from computeapi.db import allocations
 from computeapi.db.allocations import Amounts
@@ -34,7 +34,7 @@ class Worker:
         self.told, self.let, self.over = [], threading.Event(), threading.Semaphore(0)
         self.away = False
         registry = HostRegistry(store, list, control=None, beat_seconds=0, clock=store.clock)
-        self.hearing = AgentHearing(store, registry, self.returned)
+        self.agent_reports = AgentReports(store, registry, self.returned)
 
     def returned(self, host, machines):
         self.told.append((host, machines))
@@ -44,7 +44,7 @@ class Worker:
     def call(self, topic, method, seconds, report):
         if self.away:
             raise Unanswered('the bus accepted no message')
-        self.expected = EXPECTATION.read(self.hearing.report({}, report))
+        self.expected = EXPECTATION.read(self.agent_reports.report({}, report))
         return EXPECTATION.write(self.expected)
 
 
