@@ -152,7 +152,7 @@ def _store(conf: cfg.ConfigOpts, *, whatever_it_is: bool = False) -> Iterator[St
     from computeapi.db import schema
     from computeapi.db.engine import store_of
 
-    with closing(store_of(conf)) as store, store.watch.silenced():
+    with closing(store_of(conf)) as store, store.error_log.silenced():
         if not whatever_it_is:
             schema.check(store)
         yield store

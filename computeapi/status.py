@@ -49,7 +49,7 @@ def checks(conf: cfg.ConfigOpts) -> Iterator[Check]:
 
 def database(conf: cfg.ConfigOpts) -> tuple[Result, str]:
     try:
-        with contextlib.closing(store_of(conf)) as store, store.watch.silenced():
+        with contextlib.closing(store_of(conf)) as store, store.error_log.silenced():
             url, version = store.url.render_as_string(), schema.version(store)
     except (DatabaseTrouble, sa.exc.SQLAlchemyError, ImportError) as error:
         return Result.Failure, f'The database cannot be reached: {getattr(error, "reason", error)}'
@@ -145,7 +145,7 @@ def report(conf: cfg.ConfigOpts) -> tuple[bool, list[str]]:
     /readyz does not check the neighbours: requests that need none of those that are away are still answered.
     """
     try:
-        with contextlib.closing(store_of(conf)) as store, store.watch.silenced():
+        with contextlib.closing(store_of(conf)) as store, store.error_log.silenced():
             conditions = Readiness(conf, store, frank=True).check()
             lines = [*work(conf, store)] if conditions['schema'].ok else []
     except (DatabaseTrouble, sa.exc.SQLAlchemyError, ImportError) as error:

@@ -19,11 +19,11 @@ from oslo_config import cfg
 from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 
 from computeapi import errors
-from computeapi.db import drivers, patience, patterns, quota_usages
+from computeapi.db import drivers, patterns, quota_usages, timeouts
 from computeapi.db.clock import clock_of
-from computeapi.db.patience import ENDLESS, USUAL, Patience
-from computeapi.db.trouble import Watch, unfit
-from computeapi.db.views import SteadyViews, Views
+from computeapi.db.connection_cache import ConnectionCache, SnapshotConnectionCache
+from computeapi.db.driver_errors import DatabaseErrorLog, unfit
+from computeapi.db.timeouts import DEFAULT, UNLIMITED, Timeouts
 
 MOST_TRIES, PAUSE_SECONDS = 5, 0.01
 MOST_KEPT = 5
@@ -61,20 +61,20 @@ class Store:
         durable: bool = True,
         alone: bool = False,
         pool_size: int = 10,
-        patience: Patience = USUAL,
+        timeouts: Timeouts = DEFAULT,
         mirrored: bool = False,
     ):
         self.url = sa.make_url(url)
         # Set when a change was recorded for Placement.
         self.noted = threading.Event() if mirrored else None
         self.dialect = self.url.get_backend_name()
-        self.watch = Watch()
+        self.error_log = DatabaseErrorLog()
         if self.dialect == 'sqlite':
-            self.engine = _sqlite_engine(self.url, pool_size, patience, durable=durable, alone=alone)
+            self.engine = _sqlite_engine(self.url, pool_size, timeouts, durable=durable, alone=alone)
         else:
-            self.engine = _server_engine(self.url, pool_size, patience)
+            self.engine = _server_engine(self.url, pool_size, timeouts)
         sa.event.listen(self.engine, 'handle_error', unfit, retval=True)
-        self.views = _views(self.engine)
+        self.connection_cache = _connection_cache(self.engine)
         self.clock = clock_of(self.dialect, self.ask)
         self.check: Callable[[sa.Connection], None] = lambda connection: None
         self.transaction: Transaction = sa.Connection.begin
@@ -92,14 +92,14 @@ class Store:
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
         """A connection for queries; a consistent snapshot on SQLite."""
-        with self.watch.watching(), self.views.view() as connection:
+        with self.error_log.translating(), self.connection_cache.read() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
         """A transaction: committed at the end of the block, rolled back on an exception."""
         notes: list[str] | None = None if self.noted is None else []
-        with self.watch.watching(), self.views.change() as connection:
+        with self.error_log.translating(), self.connection_cache.write() as connection:
             connection = connection.execution_options(computeapi_notes=notes, **quota_usages.new())
             with self.transaction(connection):
                 yield connection
@@ -115,7 +115,7 @@ class Store:
         """Like `write`, for changes of tables, without time limits: SQLite, which recreates a table and drops the old
         one, would otherwise delete rows that refer to it as if its rows had been deleted."""
         with (
-            self.watch.watching(),
+            self.error_log.translating(),
             self._patient() as engine,
             engine.connect() as connection,
             _unbound(connection),
@@ -154,7 +154,7 @@ class Store:
         if self.dialect == 'sqlite':
             yield self.engine
             return
-        engine = _server_engine(self.url, 1, ENDLESS)
+        engine = _server_engine(self.url, 1, UNLIMITED)
         try:
             yield engine
         finally:
@@ -163,13 +163,13 @@ class Store:
     def connections(self) -> Connections:
         pool = self.engine.pool
         assert isinstance(pool, sa.QueuePool), 'A database in memory has no pool.'
-        unused = len(self.views.kept)
+        unused = len(self.connection_cache.kept)
         return Connections(pool.checkedout() - unused, pool.checkedin() + unused, pool.size())
 
     def close(self) -> None:
         """Close all connections; one that another thread is using is closed when that thread returns it."""
         sa.event.listen(self.engine.pool, 'checkin', _close)
-        self.views.close()
+        self.connection_cache.close()
         self.engine.dispose()
 
 
@@ -214,15 +214,15 @@ def _unbound(connection: sa.Connection) -> Iterator[None]:
 def store_of(conf: cfg.ConfigOpts, **more: Any) -> Store:
     """The database in the configuration; *more*: arguments of Store.  cfg.Error for an invalid URL."""
     options = conf.database
-    patience = Patience(options.statement_timeout, options.lock_timeout, options.connect_timeout)
-    usual = {'pool_size': options.max_pool_size, 'patience': patience, 'mirrored': conf.placement.enabled}
+    timeouts = Timeouts(options.statement_timeout, options.lock_timeout, options.connect_timeout)
+    usual = {'pool_size': options.max_pool_size, 'timeouts': timeouts, 'mirrored': conf.placement.enabled}
     try:
         return Store(options.connection, **{**usual, **more})
     except (sa.exc.ArgumentError, ImportError) as error:
         raise cfg.ConfigFileValueError(f'[database]connection: {error}') from None
 
 
-def _server_engine(url: sa.URL, pool_size: int, limits: Patience) -> sa.Engine:
+def _server_engine(url: sa.URL, pool_size: int, limits: Timeouts) -> sa.Engine:
     engine = sa.create_engine(
         url,
         json_deserializer=orjson.loads,
@@ -234,20 +234,20 @@ def _server_engine(url: sa.URL, pool_size: int, limits: Patience) -> sa.Engine:
         max_overflow=20,
         pool_recycle=3600,
         pool_timeout=limits.lock or None,
-        connect_args=patience.arguments(url.get_backend_name(), limits),
+        connect_args=timeouts.arguments(url.get_backend_name(), limits),
     )
-    limit = patience.limit_postgresql if url.get_backend_name() == 'postgresql' else patience.limit_mariadb
+    limit = timeouts.limit_postgresql if url.get_backend_name() == 'postgresql' else timeouts.limit_mariadb
     limit(engine, limits)
     _read_json_quickly(engine)
     drivers.spare_parsing(engine)
-    patience.look_at_checkout(engine)
+    timeouts.ping_at_checkout(engine)
     return engine
 
 
-def _views(engine: sa.Engine) -> Views:
+def _connection_cache(engine: sa.Engine) -> ConnectionCache:
     if engine.dialect.name == 'sqlite':
-        return SteadyViews(engine, MOST_KEPT if isinstance(engine.pool, sa.QueuePool) else 0)
-    return Views(engine, MOST_KEPT, patience.is_there)
+        return SnapshotConnectionCache(engine, MOST_KEPT if isinstance(engine.pool, sa.QueuePool) else 0)
+    return ConnectionCache(engine, MOST_KEPT, timeouts.is_alive)
 
 
 class HintingCompiler(SQLiteCompiler):
@@ -272,7 +272,7 @@ def _read_json_quickly(engine: sa.Engine) -> None:
     dialect.colspecs = {**dialect.colspecs, sa.JSON: quick}
 
 
-def _sqlite_engine(url: sa.URL, pool_size: int, limits: Patience, *, durable: bool, alone: bool) -> sa.Engine:
+def _sqlite_engine(url: sa.URL, pool_size: int, limits: Timeouts, *, durable: bool, alone: bool) -> sa.Engine:
     engine = sa.create_engine(
         url,
         json_deserializer=orjson.loads,
@@ -303,6 +303,6 @@ def _sqlite_engine(url: sa.URL, pool_size: int, limits: Patience, *, durable: bo
 
 
 def _begin(dbapi_connection: Any) -> None:
-    """Begin a transaction with changes, unless a view has begun one without."""
+    """Begin a transaction with changes, unless a read has begun one without."""
     if not dbapi_connection.in_transaction:
         dbapi_connection.execute('BEGIN IMMEDIATE')

@@ -51,7 +51,7 @@ class Listener:
 
     def listen(self) -> None:
         """Run until `stop`, with a connection outside of the pool; DatabaseTrouble if it is lost."""
-        with self.store.watch.watching(), self.store.engine.connect() as connection:
+        with self.store.error_log.translating(), self.store.engine.connect() as connection:
             connection.execution_options(isolation_level='AUTOCOMMIT').detach()
             connection.execute(LISTEN)
             self.heard()
@@ -59,7 +59,7 @@ class Listener:
                 self._listen(connection.connection.dbapi_connection)
             except connection.dialect.loaded_dbapi.Error as error:
                 trouble = DatabaseTrouble(f'The connection that listens for tasks is lost: {error}')
-                self.store.watch.tell(trouble)
+                self.store.error_log.log(trouble)
                 raise trouble from error
 
     def _listen(self, driver: Any) -> None:

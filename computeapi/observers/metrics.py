@@ -52,7 +52,7 @@ class Metrics:
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         self.families = {name: _made(name, family, self.registry) for name, family in COUNTED.items()}
-        store.watch.heard = self.note_trouble
+        store.error_log.on_error = self.count_database_error
         self.sampler = Periodic('metrics', self.sample, SAMPLE_SECONDS)
 
     def exposition(self) -> bytes:
@@ -78,7 +78,7 @@ class Metrics:
         connections.labels('idle').set(found.idle)
         self.families['computeapi_database_connections_kept'].set(found.kept)
 
-    def note_trouble(self, trouble: DatabaseTrouble) -> None:
+    def count_database_error(self, trouble: DatabaseTrouble) -> None:
         kinds = {Deadlock: 'deadlock', ConnectionLost: 'lost'}
         self.families['computeapi_database_troubles_total'].labels(kinds.get(type(trouble), 'other')).inc()
 

@@ -144,7 +144,7 @@ def running(
         if directory.temporary:
             stack.callback(machines.end_exports, service)
         with around.beginning():
-            with service.store.watch.silenced():
+            with service.store.error_log.silenced():
                 (schema.create if directory.temporary else schema.upgrade)(service.store)
                 passwords = population.prepare(service, directory, admin_password)
             app = load(service, 'standalone')

@@ -12,7 +12,7 @@ import pytest
 import requests
 import sqlalchemy as sa
 
-from computeapi.db.watching import RowChange
+from computeapi.db.change_capture import RowChange
 from computeapi.errors import Gone, Invalid
 from computeapi.kit import shell
 from computeapi.kit.events import MOST_READERS, Events

@@ -13,7 +13,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from computeapi.db.watching import RowChange
+from computeapi.db.change_capture import RowChange
 from computeapi.errors import Gone, Unavailable
 from computeapi.kit.events.event import RESET, RESTORED, CloudEvent, Wanted
 

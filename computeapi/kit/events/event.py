@@ -4,17 +4,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
-from computeapi.db.watching import WATCHED, RowChange
+from computeapi.db.change_capture import CAPTURED, RowChange
 from computeapi.errors import Invalid
 from computeapi.states import status_of
 
 CLOUD, SERVER = 'cloud', 'server'
 RESET, RESTORED = f'{CLOUD}.reset', f'{CLOUD}.restored'
 CREATED, CHANGED, DELETED = 'created', 'changed', 'deleted'
-NOUNS = (*(watched.noun for watched in WATCHED), CLOUD)
-TYPES = (*(f'{watched.noun}.{what}' for watched in WATCHED for what in (CREATED, CHANGED, DELETED)), RESET, RESTORED)
+NOUNS = (*(captured.noun for captured in CAPTURED), CLOUD)
+TYPES = (*(f'{captured.noun}.{what}' for captured in CAPTURED for what in (CREATED, CHANGED, DELETED)), RESET, RESTORED)
 KNOWN = f'{", ".join(NOUNS[:-1])}, each with .{CREATED}, .{CHANGED} and .{DELETED}, {RESET} and {RESTORED}'
-FACTS = frozenset({'status', *(name for watched in WATCHED for name in watched.names)})
+FACTS = frozenset({'status', *(name for captured in CAPTURED for name in captured.names)})
 """The names that may be in `before` and `after`."""
 
 State = dict[str, Any]

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 import sqlalchemy as sa
 
-from computeapi.db import watching
+from computeapi.db import change_capture
 from computeapi.db.engine import Transaction
 from computeapi.kit.events import Events
 
@@ -22,13 +22,13 @@ class WatchedTransactions:
 
     @contextmanager
     def _watched(self, connection: sa.Connection) -> Iterator[None]:
-        watching.install(connection)
+        change_capture.install(connection)
         batch = None
         try:
             with self.begin(connection):
                 yield
                 # No other transaction writes until this one commits, so this is the order of the commits.
-                batch = self.events.expect(watching.taken(connection))
+                batch = self.events.expect(change_capture.taken(connection))
         except BaseException:
             if batch is not None:
                 self.events.settle(batch, committed=False)

@@ -17,7 +17,7 @@ SPARE_SECONDS = 5
 """How much longer than the database itself a driver waits for the end of a statement."""
 
 
-class Patience(NamedTuple):
+class Timeouts(NamedTuple):
     """The maximum seconds for a statement, for a lock that it waits for, and for a new connection; 0: unlimited."""
 
     statement: float = 30
@@ -36,34 +36,34 @@ class Patience(NamedTuple):
         return self.lock / 2
 
 
-USUAL, ENDLESS = Patience(), Patience(0, 0, 0)
+DEFAULT, UNLIMITED = Timeouts(), Timeouts(0, 0, 0)
 
 
-def arguments(dialect: str, patience: Patience) -> dict[str, Any]:
+def arguments(dialect: str, timeouts: Timeouts) -> dict[str, Any]:
     """The connect arguments for the driver of this database."""
-    connect = {'connect_timeout': max(int(patience.connect), 1)} if patience.connect else {}
+    connect = {'connect_timeout': max(int(timeouts.connect), 1)} if timeouts.connect else {}
     if dialect == 'postgresql':
         return connect
     limits = {
-        'max_statement_time': patience.statement,
-        'innodb_lock_wait_timeout': int(patience.lock),
-        'lock_wait_timeout': int(patience.lock),
-        'idle_transaction_timeout': math.ceil(patience.idle),
+        'max_statement_time': timeouts.statement,
+        'innodb_lock_wait_timeout': int(timeouts.lock),
+        'lock_wait_timeout': int(timeouts.lock),
+        'idle_transaction_timeout': math.ceil(timeouts.idle),
     }
     wanted = ', '.join(f'{name} = {value}' for name, value in limits.items() if value)
     command = {'init_command': f'SET SESSION {wanted}'} if wanted else {}
-    return {**connect, **command, 'read_timeout': patience.connect or None, 'write_timeout': patience.answer}
+    return {**connect, **command, 'read_timeout': timeouts.connect or None, 'write_timeout': timeouts.answer}
 
 
-def limit_mariadb(engine: sa.Engine, patience: Patience) -> None:
+def limit_mariadb(engine: sa.Engine, timeouts: Timeouts) -> None:
     """Set the read timeout after connecting: PyMySQL has only one for the greeting and for answers."""
 
     @sa.event.listens_for(engine, 'connect')
     def configure(connection: Any, record: Any) -> None:
-        connection._read_timeout = patience.answer
+        connection._read_timeout = timeouts.answer
 
 
-def limit_postgresql(engine: sa.Engine, patience: Patience) -> None:
+def limit_postgresql(engine: sa.Engine, timeouts: Timeouts) -> None:
     """Make connections give up: the server after its limits, and the driver when a server does not respond."""
     import psycopg
 
@@ -71,10 +71,10 @@ def limit_postgresql(engine: sa.Engine, patience: Patience) -> None:
         """Adds a time limit: psycopg itself waits forever for a server that is reachable but does not respond."""
 
         def wait(self, gen: Any, *args: Any, **options: Any) -> Any:
-            if patience.answer is None:
+            if timeouts.answer is None:
                 return super().wait(gen, *args, **options)
             try:
-                return super().wait(_within(patience.answer, gen), *args, **options)
+                return super().wait(_within(timeouts.answer, gen), *args, **options)
             except TimeoutError as silence:
                 # A late answer would be taken for that of the next statement.
                 self.close()
@@ -87,16 +87,16 @@ def limit_postgresql(engine: sa.Engine, patience: Patience) -> None:
     @sa.event.listens_for(engine, 'connect')
     def configure(connection: Any, record: Any) -> None:
         wanted = {
-            'statement_timeout': patience.statement,
-            'lock_timeout': patience.lock,
-            'idle_in_transaction_session_timeout': patience.idle,
+            'statement_timeout': timeouts.statement,
+            'lock_timeout': timeouts.lock,
+            'idle_in_transaction_session_timeout': timeouts.idle,
         }
         limits = {name: str(int(seconds * 1000)) for name, seconds in wanted.items()}
         connection.execute('; '.join(f'SET {name} = {value}' for name, value in (limits | PLAIN).items()))
         connection.commit()
 
 
-def look_at_checkout(engine: sa.Engine) -> None:
+def ping_at_checkout(engine: sa.Engine) -> None:
     """Test connections of the pool before they are handed out."""
 
     @sa.event.listens_for(engine, 'checkout')
@@ -105,7 +105,7 @@ def look_at_checkout(engine: sa.Engine) -> None:
             raise sa.exc.InvalidatePoolError()
 
 
-def is_there(connection: sa.Connection) -> bool:
+def is_alive(connection: sa.Connection) -> bool:
     """Whether a connection is still alive."""
     return _answers(connection.dialect, connection.connection.dbapi_connection, connection.info)
 
@@ -116,20 +116,20 @@ def _answers(dialect: Any, driver: Any, info: dict[str, Any]) -> bool:
     now = time.monotonic()
     quiet, info[USED_AT] = now - info.get(USED_AT, now), now
     try:
-        if quiet > QUIET_SECONDS or _has_spoken(driver):
+        if quiet > QUIET_SECONDS or _has_sent_data(driver):
             dialect.do_ping(driver)
     except dialect.loaded_dbapi.Error:
         return False
     return True
 
 
-def _has_spoken(driver: Any) -> bool:
+def _has_sent_data(driver: Any) -> bool:
     """Whether the server has sent something, or the connection is closed. PyMySQL's socket is private."""
     socket = getattr(driver, '_sock', driver)
-    return socket is None or has_come(socket.fileno())
+    return socket is None or is_readable(socket.fileno())
 
 
-def has_come(descriptor: int) -> bool:
+def is_readable(descriptor: int) -> bool:
     """Whether there is data, or the end of the connection, to read."""
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)

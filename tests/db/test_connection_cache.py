@@ -54,7 +54,7 @@ def test_a_look_that_fails_leaves_no_view_behind(store):
     with pytest.raises(KeyError), store.read() as connection:
         assert number(connection) == 0
         raise KeyError
-    assert store.views.kept == []
+    assert store.connection_cache.kept == []
     add(store)
     assert store.ask(number) == 1
 
@@ -64,14 +64,14 @@ def test_few_connections_are_kept(store):
         for _ in range(MOST_KEPT + 3):
             stack.enter_context(store.read())
         assert store.connections().in_use == MOST_KEPT + 3
-    assert len(store.views.kept) == MOST_KEPT
+    assert len(store.connection_cache.kept) == MOST_KEPT
     assert store.connections().in_use == 0
 
 
 def test_one_connection_is_enough_for_one_look_after_the_other(store):
     for _ in range(3):
         store.ask(number)
-    assert len(store.views.kept) == 1
+    assert len(store.connection_cache.kept) == 1
 
 
 def test_a_change_is_made_by_a_connection_that_was_kept(store):
@@ -102,7 +102,7 @@ def test_a_change_that_fails_leaves_nothing_behind(store):
     with pytest.raises(KeyError), store.write() as connection:
         connection.exec_driver_sql('INSERT INTO things VALUES (1)')
         raise KeyError
-    assert store.views.kept == []
+    assert store.connection_cache.kept == []
     assert store.ask(number) == 0
     add(store)
     assert store.ask(number) == 1
@@ -112,13 +112,13 @@ def test_a_change_that_fails_leaves_nothing_behind(store):
 def test_of_a_database_in_memory_each_thread_has_its_own(url):
     with contextlib.closing(Store(url)) as store:
         assert store.ask(lambda connection: connection.scalar(sa.text('SELECT 1'))) == 1
-        assert store.views.kept == []
+        assert store.connection_cache.kept == []
 
 
 def test_a_store_that_is_closed_has_none(store):
     store.ask(number)
     store.close()
-    assert store.views.kept == []
+    assert store.connection_cache.kept == []
 
 
 @pytest.mark.parametrize('use', [Store.read, Store.write])

@@ -15,11 +15,11 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.clock import utcnow
 from computeapi.db.domains import note_off
+from computeapi.db.driver_errors import SILENCE_SECONDS, DatabaseErrorLog
 from computeapi.db.engine import Store
-from computeapi.db.patience import Patience
 from computeapi.db.tables import metadata
 from computeapi.db.tables.compute import flavors
-from computeapi.db.trouble import SILENCE_SECONDS, Watch
+from computeapi.db.timeouts import Timeouts
 from computeapi.main import Service
 from computeapi.pipeline import load
 from tests.conftest import Client, configured
@@ -33,7 +33,7 @@ FACES = {
     '/volume': '/v3/admin/volumes',
     '/share': '/v2/shares',
 }
-HASTY = Patience(statement=1, lock=1, connect=2)
+HASTY = Timeouts(statement=1, lock=1, connect=2)
 FLAVOR = {'flavor': {'name': 'f', 'id': 'f', 'ram': 64, 'vcpus': 1, 'disk': 1}}
 
 
@@ -50,7 +50,7 @@ def hasty(store, request):
     """The same database with short timeouts, through the proxy if the test uses it."""
     port = request.getfixturevalue('proxy').port if 'proxy' in request.fixturenames else store.url.port
     url = store.url.set(port=port).render_as_string(hide_password=False)
-    with closing(Store(url, patience=HASTY)) as hasty:
+    with closing(Store(url, timeouts=HASTY)) as hasty:
         yield hasty
 
 
@@ -269,7 +269,7 @@ def file(tmp_path):
 
 
 def client_of(conf, url):
-    store = Store(url, patience=HASTY)
+    store = Store(url, timeouts=HASTY)
     return store, Client(load(Service(conf, store), 'standalone'), prefix='')
 
 
@@ -359,13 +359,13 @@ def test_a_mistake_is_no_trouble(store):
 
 def test_the_same_trouble_is_told_now_and_then(logged):
     now = [0.0]
-    watch = Watch(lambda: now[0])
+    error_log = DatabaseErrorLog(lambda: now[0])
     original = sqlite3.OperationalError('database is locked')
     original.sqlite_errorcode = 5
     for second in range(2 * SILENCE_SECONDS):
         now[0] = float(second)
         for _ in range(10):
-            with pytest.raises(errors.DatabaseTrouble), watch.watching():
+            with pytest.raises(errors.DatabaseTrouble), error_log.translating():
                 raise sa.exc.OperationalError('SELECT', {}, original)
     assert [record.getMessage() for record in logged()] == [
         'Database error: database is locked',

@@ -30,7 +30,7 @@ MISTAKES_ON_MARIADB = frozenset({1054, 1091, 1305})
 DEADLOCK = frozenset({'40001', '40P01', 1020, 1213})
 
 
-def trouble_of(error: exc.DBAPIError | exc.TimeoutError) -> DatabaseTrouble | None:
+def database_error_of(error: exc.DBAPIError | exc.TimeoutError) -> DatabaseTrouble | None:
     """The problem of the database behind the error; None if it is an error in the request."""
     if isinstance(error, exc.TimeoutError):
         return DatabaseTrouble('All connections are in use.')
@@ -41,7 +41,7 @@ def trouble_of(error: exc.DBAPIError | exc.TimeoutError) -> DatabaseTrouble | No
     silent = isinstance(getattr(error.orig, '__context__', None), TimeoutError)
     if error.connection_invalidated and not silent:
         return ConnectionLost(reason)
-    return DatabaseTrouble(reason) if _is_trouble(error, code) else None
+    return DatabaseTrouble(reason) if _is_database_error(error, code) else None
 
 
 def code_of(original: Any) -> Any:
@@ -52,7 +52,7 @@ def code_of(original: Any) -> Any:
     return number if isinstance(number, int) else getattr(original, 'sqlstate', None)
 
 
-def _is_trouble(error: exc.DBAPIError, code: Any) -> bool:
+def _is_database_error(error: exc.DBAPIError, code: Any) -> bool:
     if hasattr(error.orig, 'sqlite_errorcode'):
         return code in SQLITE
     if isinstance(error, exc.OperationalError):
@@ -71,30 +71,30 @@ def unfit(context: ExceptionContext) -> Invalid | None:
     return None
 
 
-class Watch:
+class DatabaseErrorLog:
     """Logs the problems of a store's database, not each time but at intervals.
 
-    heard: called for each problem.
+    on_error: called for each problem.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
         self.clock, self.lock = clock, threading.Lock()
         # By kind of problem: when it was last logged, and how often it has occurred since.
-        self.told: dict[type, tuple[float, int]] = {}
+        self.logged: dict[type, tuple[float, int]] = {}
         self.silent = False
-        self.heard: Callable[[DatabaseTrouble], None] = lambda trouble: None
+        self.on_error: Callable[[DatabaseTrouble], None] = lambda trouble: None
 
     @contextmanager
-    def watching(self) -> Iterator[None]:
+    def translating(self) -> Iterator[None]:
         """Turns errors caused by the database into DatabaseTrouble, and logs them at intervals."""
         try:
             yield
         except (exc.DBAPIError, exc.TimeoutError) as error:
-            trouble = trouble_of(error)
+            trouble = database_error_of(error)
             if trouble is None:
                 raise
-            self.heard(trouble)
-            self.tell(trouble)
+            self.on_error(trouble)
+            self.log(trouble)
             raise trouble from error
 
     @contextmanager
@@ -106,15 +106,15 @@ class Watch:
         finally:
             self.silent = False
 
-    def tell(self, trouble: DatabaseTrouble) -> None:
+    def log(self, trouble: DatabaseTrouble) -> None:
         if self.silent:
             return
         with self.lock:
             now = self.clock()
-            last, since = self.told.get(type(trouble), (None, 0))
+            last, since = self.logged.get(type(trouble), (None, 0))
             if last is not None and now - last < SILENCE_SECONDS:
-                self.told[type(trouble)] = (last, since + 1)
+                self.logged[type(trouble)] = (last, since + 1)
                 return
-            self.told[type(trouble)] = (now, 0)
+            self.logged[type(trouble)] = (now, 0)
         more = f' (and {since} times since this was last logged)' if since else ''
         LOG.error('Database error: %s%s', trouble.reason, more)

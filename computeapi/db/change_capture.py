@@ -1,4 +1,4 @@
-"""Reports the changes of each transaction on an SQLite database to watched tables, before it is committed.
+"""Reports the changes of each transaction on an SQLite database to captured tables, before it is committed.
 
 A connection has a temporary table, filled by temporary triggers: a rollback, to a savepoint or of everything, applies
 to it like to any table, and no other connection sees it.
@@ -27,7 +27,7 @@ class Derived(NamedTuple):
     columns: tuple[str, ...]
 
 
-class Watched(NamedTuple):
+class CapturedResource(NamedTuple):
     """A kind of things whose creation, deletion, and changes in one of these columns are reported.
 
     noun: the name of the kind for clients.  key: its ID.  name, project, server: expressions for its name, its project
@@ -66,8 +66,8 @@ class Watched(NamedTuple):
 STEP = 'task_state'
 SERVICE_STATE = ('seen_at', 'forced_down')
 
-WATCHED = (
-    Watched(
+CAPTURED = (
+    CapturedResource(
         'server',
         'servers',
         ('name', 'vm_state', 'task_state', 'power_state', 'progress', 'host', 'locked_by'),
@@ -75,7 +75,7 @@ WATCHED = (
         server='{row}.uuid',
         gone='deleted_at',
     ),
-    Watched(
+    CapturedResource(
         'migration',
         'migrations',
         ('status', 'migration_type', 'source_host', 'dest_host'),
@@ -83,8 +83,8 @@ WATCHED = (
         name='NULL',
         server='{row}.server_id',
     ),
-    Watched('volume', 'volumes', ('name', 'status', 'size', 'migration_status')),
-    Watched(
+    CapturedResource('volume', 'volumes', ('name', 'status', 'size', 'migration_status')),
+    CapturedResource(
         'volume_attachment',
         'volume_attachments',
         ('status', 'volume_id', 'device'),
@@ -92,24 +92,24 @@ WATCHED = (
         project='(SELECT project_id FROM volumes WHERE id = {row}.volume_id)',
         server='{row}.server_id',
     ),
-    Watched('volume_snapshot', 'volume_snapshots', ('name', 'status', 'volume_id')),
-    Watched('volume_backup', 'volume_backups', ('name', 'status', 'volume_id')),
-    Watched('image', 'images', ('name', 'status', 'visibility', 'size'), project='{row}.owner'),
-    Watched('share', 'shares', ('name', 'status', 'size')),
-    Watched('network', 'networks', ('name', 'admin_state_up')),
-    Watched(
+    CapturedResource('volume_snapshot', 'volume_snapshots', ('name', 'status', 'volume_id')),
+    CapturedResource('volume_backup', 'volume_backups', ('name', 'status', 'volume_id')),
+    CapturedResource('image', 'images', ('name', 'status', 'visibility', 'size'), project='{row}.owner'),
+    CapturedResource('share', 'shares', ('name', 'status', 'size')),
+    CapturedResource('network', 'networks', ('name', 'admin_state_up')),
+    CapturedResource(
         'port',
         'ports',
         ('name', 'admin_state_up', 'network_id', 'device_id', 'device_owner', 'host'),
         server="CASE WHEN {row}.device_owner LIKE 'compute:%' THEN {row}.device_id END",
     ),
-    Watched(
+    CapturedResource(
         'floating_ip',
         'floating_ips',
         ('floating_ip_address', 'port_id', 'fixed_ip_address'),
         name='{row}.floating_ip_address',
     ),
-    Watched(
+    CapturedResource(
         'service',
         'services',
         ('binary', 'disabled', 'forced_down'),
@@ -119,7 +119,7 @@ WATCHED = (
         # In a cloud for tests, the passing of time takes no service down.
         derived=(Derived('state', "iif({row}.seen_at IS NULL OR {row}.forced_down, 'down', 'up')", SERVICE_STATE),),
     ),
-    Watched('cell', 'cells', ('down',), 'uuid', project='NULL'),
+    CapturedResource('cell', 'cells', ('down',), 'uuid', project='NULL'),
 )
 
 
@@ -181,27 +181,29 @@ EMPTY = f'DELETE FROM temp.{CHANGES}'
 
 def _triggers() -> Iterator[str]:
     """The CREATE TRIGGER statements."""
-    for watched in WATCHED:
-        old_values, new_values = watched.values('OLD'), watched.values('NEW')
+    for captured in CAPTURED:
+        old_values, new_values = captured.values('OLD'), captured.values('NEW')
         old, new = _document(old_values), _document(new_values)
-        is_there = f'{{row}}.{watched.gone} IS NULL' if watched.gone else '1'
+        is_there = f'{{row}}.{captured.gone} IS NULL' if captured.gone else '1'
         was, is_now = is_there.format(row='OLD'), is_there.format(row='NEW')
         differs = ' OR '.join(f'{value} IS NOT {new_values[name]}' for name, value in old_values.items())
-        differs += '' if watched.gone is None else f' OR NOT {is_now}'
+        differs += '' if captured.gone is None else f' OR NOT {is_now}'
         still = f'CASE WHEN {is_now} THEN {new} END'
-        of = ', '.join(f'"{column}"' for column in watched.sources)
-        yield _trigger(watched, 'INSERT', 'NEW', is_now, 'NULL', new)
-        yield _trigger(watched, f'UPDATE OF {of}', 'NEW', f'{was} AND ({differs})', old, still)
-        yield _trigger(watched, 'DELETE', 'OLD', was, old, 'NULL')
+        of = ', '.join(f'"{column}"' for column in captured.sources)
+        yield _trigger(captured, 'INSERT', 'NEW', is_now, 'NULL', new)
+        yield _trigger(captured, f'UPDATE OF {of}', 'NEW', f'{was} AND ({differs})', old, still)
+        yield _trigger(captured, 'DELETE', 'OLD', was, old, 'NULL')
 
 
-def _trigger(watched: Watched, event: str, row: str, when: str, before: str, after: str) -> str:
-    facts = [part.format(row=row) for part in (f'{ROW}.{watched.key}', watched.name, watched.project, watched.server)]
-    values = ', '.join([f"'{watched.noun}'", *facts, before, after])
-    name = f'watched_{watched.table}_{event.partition(" ")[0].lower()}'
+def _trigger(captured: CapturedResource, event: str, row: str, when: str, before: str, after: str) -> str:
+    facts = [
+        part.format(row=row) for part in (f'{ROW}.{captured.key}', captured.name, captured.project, captured.server)
+    ]
+    values = ', '.join([f"'{captured.noun}'", *facts, before, after])
+    name = f'watched_{captured.table}_{event.partition(" ")[0].lower()}'
     # An unqualified name in a temporary trigger refers to the temporary table.
     return (
-        f'CREATE TEMP TRIGGER {name} AFTER {event} ON main.{watched.table} WHEN {when} '
+        f'CREATE TEMP TRIGGER {name} AFTER {event} ON main.{captured.table} WHEN {when} '
         f'BEGIN INSERT INTO {CHANGES} VALUES ({values}); END'
     )
 

@@ -9,17 +9,17 @@ from typing import Any
 import sqlalchemy as sa
 
 
-class Views:
+class ConnectionCache:
     """most: how many connections are kept; the most recently used one is last.
 
-    is_there: whether a kept connection is still alive."""
+    is_alive: whether a kept connection is still alive."""
 
-    def __init__(self, engine: sa.Engine, most: int, is_there: Callable[[sa.Connection], bool] = lambda kept: True):
-        self.engine, self.most, self.is_there = engine, most, is_there
+    def __init__(self, engine: sa.Engine, most: int, is_alive: Callable[[sa.Connection], bool] = lambda kept: True):
+        self.engine, self.most, self.is_alive = engine, most, is_alive
         self.kept: list[sa.Connection] = []
 
     @contextmanager
-    def view(self) -> Iterator[sa.Connection]:
+    def read(self) -> Iterator[sa.Connection]:
         """A connection on which each query sees everything committed by then."""
         connection = self._taken()
         try:
@@ -36,7 +36,7 @@ class Views:
             except IndexError:
                 # Another thread was faster.
                 break
-            if self.is_there(connection):
+            if self.is_alive(connection):
                 return connection
             connection.invalidate()
             connection.close()
@@ -54,7 +54,7 @@ class Views:
             connection.close()
 
     @contextmanager
-    def change(self) -> Iterator[sa.Connection]:
+    def write(self) -> Iterator[sa.Connection]:
         """A connection for a transaction with changes."""
         self._make_room()
         with self.engine.connect() as connection:
@@ -74,27 +74,27 @@ class Views:
             self.kept.pop().close()
 
 
-class SteadyViews(Views):
-    """Views of SQLite, each of which is a consistent snapshot."""
+class SnapshotConnectionCache(ConnectionCache):
+    """For SQLite: what a connection reads is a consistent snapshot."""
 
     def _connected(self) -> sa.Connection:
         return self.engine.connect()
 
     @contextmanager
-    def view(self) -> Iterator[sa.Connection]:
+    def read(self) -> Iterator[sa.Connection]:
         """A connection that sees what was committed before its first query, and nothing later."""
-        with super().view() as connection:
+        with super().read() as connection:
             # It takes no lock, so it cannot fail; through SQLAlchemy it would cost as much as a query. To SQLAlchemy,
-            # all views of the connection are in the transaction that begins with its first query.
+            # all reads of the connection are in the transaction that begins with its first query.
             driver: Any = connection.connection.dbapi_connection
             driver.execute('BEGIN')
             yield connection
             driver.rollback()
 
     @contextmanager
-    def change(self) -> Iterator[sa.Connection]:
+    def write(self) -> Iterator[sa.Connection]:
         """One of the same connections: what it has in memory remains valid after its own changes."""
-        with super().view() as connection:
-            # The transaction of its views.
+        with super().read() as connection:
+            # The transaction of its reads.
             connection.rollback()
             yield connection
