@@ -13,7 +13,7 @@ from computeapi import __version__, commands, garbage
 from computeapi.argument_types import date, number, port, version
 from computeapi.commands import Run
 from computeapi.defaults import MACHINE_FILE, WORKERS
-from computeapi.errors import DatabaseTrouble, Error
+from computeapi.errors import DatabaseError, Error
 
 if TYPE_CHECKING:
     Parsers = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader, such as `head`, closed the pipe; Python would complain when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except DatabaseTrouble as error:
+    except DatabaseError as error:
         print(f'computeapi: The database cannot be used: {error.reason}', file=sys.stderr)
         return 1
     except Exception as error:

@@ -82,7 +82,7 @@ class CellDown(Unavailable):
     text = 'Cell {name} does not respond: its resources are not available.'
 
 
-class DatabaseTrouble(Exception):
+class DatabaseError(Exception):
     """The database is away, full, locked or slow; `str(error)` is safe to show to a client, `reason` is for the log.
 
     It is not an Error: code that continues after a refusal by a service must not continue after this.
@@ -93,11 +93,11 @@ class DatabaseTrouble(Exception):
         self.reason = reason
 
 
-class ConnectionLost(DatabaseTrouble):
+class ConnectionLost(DatabaseError):
     """The connection was cut: an operation that only reads may be retried at once."""
 
 
-class Deadlock(DatabaseTrouble):
+class Deadlock(DatabaseError):
     """The transaction conflicted with another and was rolled back: it may be retried at once."""
 
 

@@ -42,7 +42,7 @@ from computeapi.db import servers
 from computeapi.db.engine import Store, store_of
 from computeapi.db.idempotency_keys import KeyClaims
 from computeapi.db.tasks import Task
-from computeapi.errors import DatabaseTrouble
+from computeapi.errors import DatabaseError
 from computeapi.observers import Observer
 from computeapi.web import auth
 from computeapi.web.app import App
@@ -384,7 +384,7 @@ class Service:
             self.teller.stop(TELLER_PATIENCE)
         try:
             self.heartbeat.end()
-        except DatabaseTrouble:
+        except DatabaseError:
             LOG.warning('This process could not be unregistered; it is listed as up until its heartbeat expires')
         if self.bus is not None:
             self.bus.close()

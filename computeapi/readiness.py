@@ -15,7 +15,7 @@ from oslo_config import cfg
 
 from computeapi.db import processes, schema
 from computeapi.db.engine import Store
-from computeapi.errors import DatabaseTrouble
+from computeapi.errors import DatabaseError
 
 KEPT_SECONDS = 1.0
 # A slower database is unusable, and probes do not wait longer.
@@ -55,7 +55,7 @@ class Readiness:
                 return {'database': answers, 'schema': Condition(False, obstacle), 'workers': UNKNOWN}
             current = Condition(True, f'The tables are at revision {found}.')
             return {'database': answers, 'schema': current, 'workers': self.of_workers()}
-        except DatabaseTrouble as error:
+        except DatabaseError as error:
             why = error.reason if self.frank else str(error)
             return {'database': Condition(False, why), 'schema': UNKNOWN, 'workers': UNKNOWN}
 

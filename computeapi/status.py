@@ -17,7 +17,7 @@ from computeapi.compute.tasks.runner import reason_of
 from computeapi.config.neighbours import are_wanted
 from computeapi.db import agents, placement_changes, processes, schema, tasks
 from computeapi.db.engine import Store, store_of
-from computeapi.errors import DatabaseTrouble
+from computeapi.errors import DatabaseError
 from computeapi.pipeline import find_paste_file
 from computeapi.readiness import Condition, Readiness, is_ready
 from computeapi.web.policy import Policies, defaults
@@ -51,7 +51,7 @@ def database(conf: cfg.ConfigOpts) -> tuple[Result, str]:
     try:
         with contextlib.closing(store_of(conf)) as store, store.error_log.silenced():
             url, version = store.url.render_as_string(), schema.version(store)
-    except (DatabaseTrouble, sa.exc.SQLAlchemyError, ImportError) as error:
+    except (DatabaseError, sa.exc.SQLAlchemyError, ImportError) as error:
         return Result.Failure, f'The database cannot be reached: {getattr(error, "reason", error)}'
     if obstacle := schema.obstacle(version):
         return Result.Warning if schema.is_later(version) else Result.Failure, f'{url}: {obstacle}'
@@ -148,7 +148,7 @@ def report(conf: cfg.ConfigOpts) -> tuple[bool, list[str]]:
         with contextlib.closing(store_of(conf)) as store, store.error_log.silenced():
             conditions = Readiness(conf, store, frank=True).check()
             lines = [*work(conf, store)] if conditions['schema'].ok else []
-    except (DatabaseTrouble, sa.exc.SQLAlchemyError, ImportError) as error:
+    except (DatabaseError, sa.exc.SQLAlchemyError, ImportError) as error:
         conditions, lines = {'database': Condition(False, reason_of(error))}, []
     found = broker(conf)
     if found is not None:

@@ -22,7 +22,7 @@ from computeapi.db import audits, hypervisors
 from computeapi.db import servers as rows
 from computeapi.db.agents import Agent
 from computeapi.db.engine import Store
-from computeapi.errors import DatabaseTrouble
+from computeapi.errors import DatabaseError
 from computeapi.states import VMState
 
 LOG = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ class AgentReports:
             if refused:
                 LOG.warning('A report of host %s is rejected: %s', said.host.name, refused)
             return EXPECTATION.write(Expectation(refused=refused) if refused else self._record(said))
-        except DatabaseTrouble as trouble:
+        except DatabaseError as trouble:
             # The store has already logged it.
             return EXPECTATION.write(Expectation(refused=str(trouble)))
 
@@ -107,7 +107,7 @@ class AgentReports:
     def _return(self, host: str, machines: Collection[str]) -> None:
         try:
             self._returned(host, machines)
-        except DatabaseTrouble:
+        except DatabaseError:
             # The agent reports what is there until nothing is left to remove.
             pass
         finally:

@@ -4,7 +4,7 @@ import logging
 import threading
 from collections.abc import Callable
 
-from computeapi.errors import DatabaseTrouble
+from computeapi.errors import DatabaseError
 
 LOG = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ class Periodic:
         while not self._is_over():
             try:
                 self.act()
-            except DatabaseTrouble:
+            except DatabaseError:
                 # The store has already logged it.
                 pass
             except Exception:

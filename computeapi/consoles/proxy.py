@@ -26,7 +26,7 @@ from computeapi.consoles.client import Client
 from computeapi.consoles.listeners import ConsoleListener
 from computeapi.consoles.requests import comes_from, path_of, token_of, wants_console
 from computeapi.db.consoles import ConsoleToken
-from computeapi.errors import ConsoleTokenNotFound, DatabaseTrouble, NotSupported
+from computeapi.errors import ConsoleTokenNotFound, DatabaseError, NotSupported
 
 LOG = logging.getLogger(__name__)
 # The library's log lines may contain what clients sent, including tokens.
@@ -123,7 +123,7 @@ class ConsoleProxy:
         """Admit a client and return None, or return the answer to its request."""
         try:
             answer = await self.authorize(kind, client, request)
-        except DatabaseTrouble as error:
+        except DatabaseError as error:
             LOG.warning('The database is unavailable to check a token: %s', error.reason)
             answer = refusal(503, 'The database is unavailable')
         except Exception:
@@ -163,7 +163,7 @@ class ConsoleProxy:
         LOG.info('%s opened the %s console of server %s', client.address, token.kind, token.server_id)
         try:
             code, why = NORMAL, await self.forward(client, token)
-        except (HypervisorError, NotSupported, DatabaseTrouble, OSError) as error:
+        except (HypervisorError, NotSupported, DatabaseError, OSError) as error:
             LOG.warning('The %s console of server %s cannot be reached: %s', token.kind, token.server_id, error)
             code, why = FAILED, str(error)
         except Exception:
@@ -190,7 +190,7 @@ class ConsoleProxy:
             await asyncio.sleep(LOOK_SECONDS)
             try:
                 await self.end_forbidden_sessions()
-            except DatabaseTrouble as error:
+            except DatabaseError as error:
                 LOG.warning('The database is unavailable to check where servers are: %s', error.reason)
             except Exception:
                 LOG.exception('The check of open consoles failed')

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import exc
 from sqlalchemy.engine import ExceptionContext
 
-from computeapi.errors import ConnectionLost, DatabaseTrouble, Deadlock, Invalid
+from computeapi.errors import ConnectionLost, DatabaseError, Deadlock, Invalid
 
 LOG = logging.getLogger(__name__)
 SILENCE_SECONDS = 30
@@ -30,10 +30,10 @@ MISTAKES_ON_MARIADB = frozenset({1054, 1091, 1305})
 DEADLOCK = frozenset({'40001', '40P01', 1020, 1213})
 
 
-def database_error_of(error: exc.DBAPIError | exc.TimeoutError) -> DatabaseTrouble | None:
+def database_error_of(error: exc.DBAPIError | exc.TimeoutError) -> DatabaseError | None:
     """The problem of the database behind the error; None if it is an error in the request."""
     if isinstance(error, exc.TimeoutError):
-        return DatabaseTrouble('All connections are in use.')
+        return DatabaseError('All connections are in use.')
     code = code_of(error.orig)
     reason = ' '.join(str(error.orig).split()) or type(error.orig).__name__
     if code in DEADLOCK:
@@ -41,7 +41,7 @@ def database_error_of(error: exc.DBAPIError | exc.TimeoutError) -> DatabaseTroub
     silent = isinstance(getattr(error.orig, '__context__', None), TimeoutError)
     if error.connection_invalidated and not silent:
         return ConnectionLost(reason)
-    return DatabaseTrouble(reason) if _is_database_error(error, code) else None
+    return DatabaseError(reason) if _is_database_error(error, code) else None
 
 
 def code_of(original: Any) -> Any:
@@ -82,11 +82,11 @@ class DatabaseErrorLog:
         # By kind of problem: when it was last logged, and how often it has occurred since.
         self.logged: dict[type, tuple[float, int]] = {}
         self.silent = False
-        self.on_error: Callable[[DatabaseTrouble], None] = lambda trouble: None
+        self.on_error: Callable[[DatabaseError], None] = lambda trouble: None
 
     @contextmanager
     def translating(self) -> Iterator[None]:
-        """Turns errors caused by the database into DatabaseTrouble, and logs them at intervals."""
+        """Turns errors caused by the database into DatabaseError, and logs them at intervals."""
         try:
             yield
         except (exc.DBAPIError, exc.TimeoutError) as error:
@@ -106,7 +106,7 @@ class DatabaseErrorLog:
         finally:
             self.silent = False
 
-    def log(self, trouble: DatabaseTrouble) -> None:
+    def log(self, trouble: DatabaseError) -> None:
         if self.silent:
             return
         with self.lock:

@@ -2,7 +2,7 @@
 
 SQLite takes its write lock when a transaction begins, not at its first write, so two writers queue instead of failing
 halfway. The parameters of statements may be secret, so errors do not show them. If the database is unreachable, full,
-locked or slow, `read()` and `write()` raise DatabaseTrouble.
+locked or slow, `read()` and `write()` raise DatabaseError.
 """
 
 import copy
@@ -123,7 +123,7 @@ class Store:
         ):
             yield connection
             if self.dialect == 'sqlite' and connection.exec_driver_sql('PRAGMA foreign_key_check').first():
-                raise errors.DatabaseTrouble('Rows would refer to missing rows.')
+                raise errors.DatabaseError('Rows would refer to missing rows.')
 
     def ask(self, query: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **facts: P.kwargs) -> T:
         """Run one query, a function of db/, and return its result."""

@@ -14,14 +14,14 @@ import sqlalchemy as sa
 from computeapi.db.engine import Store
 from computeapi.db.steps import Steps
 from computeapi.db.tables import metadata
-from computeapi.errors import DatabaseTrouble
+from computeapi.errors import DatabaseError
 
 MIGRATIONS = Path(__file__).parent / 'migrations'
 LOCK_SECONDS = 300
 LOCK_NUMBER = 0x636F6D70
 
 
-class WrongTables(DatabaseTrouble):
+class WrongTables(DatabaseError):
     """The tables do not match this release."""
 
 
@@ -136,7 +136,7 @@ def _one_at_a_time(connection: sa.Connection) -> Iterator[None]:
     # The names of these locks are global to the server.
     name = sa.func.left(sa.func.concat('computeapi/', sa.func.database()), 64)
     if connection.scalar(sa.select(sa.func.get_lock(name, LOCK_SECONDS))) != 1:
-        raise DatabaseTrouble(f'Another process has been changing the tables for {LOCK_SECONDS} seconds.')
+        raise DatabaseError(f'Another process has been changing the tables for {LOCK_SECONDS} seconds.')
     try:
         yield
     finally:

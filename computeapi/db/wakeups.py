@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from computeapi.db.clock import elapsed
 from computeapi.db.engine import Store
-from computeapi.errors import DatabaseTrouble
+from computeapi.errors import DatabaseError
 
 CHANNEL = 'computeapi_tasks'
 LISTEN, NOTIFY = sa.text(f'LISTEN {CHANNEL}'), sa.text(f'NOTIFY {CHANNEL}')
@@ -50,7 +50,7 @@ class Listener:
         return self.store.dialect == 'postgresql'
 
     def listen(self) -> None:
-        """Run until `stop`, with a connection outside of the pool; DatabaseTrouble if it is lost."""
+        """Run until `stop`, with a connection outside of the pool; DatabaseError if it is lost."""
         with self.store.error_log.translating(), self.store.engine.connect() as connection:
             connection.execution_options(isolation_level='AUTOCOMMIT').detach()
             connection.execute(LISTEN)
@@ -58,7 +58,7 @@ class Listener:
             try:
                 self._listen(connection.connection.dbapi_connection)
             except connection.dialect.loaded_dbapi.Error as error:
-                trouble = DatabaseTrouble(f'The connection that listens for tasks is lost: {error}')
+                trouble = DatabaseError(f'The connection that listens for tasks is lost: {error}')
                 self.store.error_log.log(trouble)
                 raise trouble from error
 

@@ -23,7 +23,7 @@ from computeapi.backends import registry
 from computeapi.compute.quotas import Quotas
 from computeapi.db import counts, placement_changes, tasks
 from computeapi.db.engine import Store
-from computeapi.errors import DatabaseTrouble
+from computeapi.errors import DatabaseError
 from computeapi.observers.families import TOLD
 
 KEPT_SECONDS = 5.0
@@ -58,7 +58,7 @@ class Knowledge:
         """Values by metric; only that the database is down if it is unreachable or lacks tables of this release."""
         try:
             return {'database_up': 1, **self.broker(), **self.queue(), **self.last_count()}
-        except (DatabaseTrouble, sa.exc.DBAPIError):
+        except (DatabaseError, sa.exc.DBAPIError):
             return {'database_up': 0, **self.broker()}
 
     def broker(self) -> dict[str, Value]:
@@ -104,7 +104,7 @@ class Knowledge:
                 'hosts': self.store.ask(counts.hosts_by_state, now - timedelta(seconds=self.conf.service_down_time)),
             }
             self.store.tell(counts.put, contents, self.store.clock())
-        except DatabaseTrouble:
+        except DatabaseError:
             return
 
 

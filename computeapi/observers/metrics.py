@@ -17,7 +17,7 @@ from computeapi.compute.periodic import Periodic
 from computeapi.compute.tasks.job import FAULT
 from computeapi.db.engine import Store
 from computeapi.db.tasks import Task
-from computeapi.errors import ConnectionLost, DatabaseTrouble, Deadlock, NeighbourAway
+from computeapi.errors import ConnectionLost, DatabaseError, Deadlock, NeighbourAway
 from computeapi.observers import Ask, Names, Work
 from computeapi.observers.families import COUNTED, Family
 from computeapi.observers.slots import Slot
@@ -78,7 +78,7 @@ class Metrics:
         connections.labels('idle').set(found.idle)
         self.families['computeapi_database_connections_kept'].set(found.kept)
 
-    def count_database_error(self, trouble: DatabaseTrouble) -> None:
+    def count_database_error(self, trouble: DatabaseError) -> None:
         kinds = {Deadlock: 'deadlock', ConnectionLost: 'lost'}
         self.families['computeapi_database_troubles_total'].labels(kinds.get(type(trouble), 'other')).inc()
 

@@ -10,7 +10,7 @@ import orjson
 import webob
 
 from computeapi.clock import parsed
-from computeapi.errors import DatabaseTrouble, NotAuthenticated, Unavailable
+from computeapi.errors import DatabaseError, NotAuthenticated, Unavailable
 from computeapi.kit.variables import LOOK, TOKEN_HEADER
 from computeapi.serve.credentials import name_of
 from computeapi.serve.http.feed import TAKEN
@@ -225,7 +225,7 @@ class PageLogin:
                 return _refusal(403, 'The servers of this project are not for this user.')
 
             def still() -> bool:
-                with suppress(NotAuthenticated, DatabaseTrouble):
+                with suppress(NotAuthenticated, DatabaseError):
                     return self.sessions.get(name) is not None and callers.hears(session.token) == hears
                 return False
 

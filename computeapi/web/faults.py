@@ -33,7 +33,7 @@ STATUSES: Statuses = (
     (errors.TooLarge, 413),
     (errors.IdempotencyKeyReused, 422),
     (errors.Unavailable, 503),
-    (errors.DatabaseTrouble, 503),
+    (errors.DatabaseError, 503),
 )
 
 NAMES = {
@@ -93,12 +93,12 @@ def of(error: Exception) -> webob.Response:
 
 def is_expected(error: Exception) -> bool:
     """Whether clients may read its message: it is not a bug."""
-    return isinstance(error, errors.Error | errors.DatabaseTrouble)
+    return isinstance(error, errors.Error | errors.DatabaseError)
 
 
 def timed(response: webob.Response, error: Exception) -> webob.Response:
     """The answer to this error, with a Retry-After header where the time is known."""
-    if isinstance(error, errors.DatabaseTrouble):
+    if isinstance(error, errors.DatabaseError):
         response.retry_after = RETRY_SECONDS
     if isinstance(error, errors.RequestUnderWay):
         response.retry_after = UNDER_WAY_SECONDS

@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 import microversion_parse
 
 from computeapi import randomness
-from computeapi.errors import DatabaseTrouble, Error, Invalid, Unavailable
+from computeapi.errors import DatabaseError, Error, Invalid, Unavailable
 from computeapi.versions import COMPUTE, APIVersionRequest, History
 from computeapi.web import faults
 from computeapi.web.request import (
@@ -124,7 +124,7 @@ class FaultWrap(PasteFilter):
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         try:
             return self.app(environ, start_response)
-        except (DatabaseTrouble, Unavailable) as error:
+        except (DatabaseError, Unavailable) as error:
             return faults.of(error)(environ, start_response)
         except Exception:
             method = environ['REQUEST_METHOD']

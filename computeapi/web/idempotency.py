@@ -16,7 +16,7 @@ import orjson
 import webob
 
 from computeapi.context import Context
-from computeapi.errors import DatabaseTrouble, Error, Invalid
+from computeapi.errors import DatabaseError, Error, Invalid
 from computeapi.web import faults
 from computeapi.web.auth import raw_path
 from computeapi.web.filters import Environ, WSGIApp, close, environ_key
@@ -142,14 +142,14 @@ class Idempotency:
             with self.claims.doing(claim):
                 answer = answered(self.app, req)
         except BaseException:
-            with suppress(DatabaseTrouble):
+            with suppress(DatabaseError):
                 self.claims.drop(claim)
             raise
         try:
             optional = int(answer.status[:3]) >= 400 or len(answer.body) > MOST_KEPT
             if not (optional and self.claims.drop(claim)):
                 self.claims.keep(claim, secrets.closed(answer))
-        except DatabaseTrouble:
+        except DatabaseError:
             LOG.warning('A response to a request with an Idempotency-Key is not stored', extra=caller_of(req.environ))
         return answer
 

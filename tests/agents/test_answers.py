@@ -41,7 +41,7 @@ from computeapi.bus import Unanswered
 from computeapi.compute.agent_reports import AgentReports, networks_of
 from computeapi.compute.hosts import HostRegistry
 from computeapi.db import cells
-from computeapi.errors import DatabaseTrouble, NotSupported
+from computeapi.errors import DatabaseError, NotSupported
 
 HOSTS, PATIENCE = ('alpha', 'beta'), 10
 CONSOLE = codec(Console)
@@ -306,7 +306,7 @@ def test_hosts_have_addresses_in_the_networks_of_hosts(store):
 def test_an_agent_hears_that_the_database_is_away(agent_reports, store, monkeypatch):
     @contextmanager
     def away():
-        raise DatabaseTrouble('gone')
+        raise DatabaseError('gone')
         yield
 
     monkeypatch.setattr(store, 'write', away)

@@ -20,7 +20,7 @@ from computeapi.context import Context
 from computeapi.db import actions
 from computeapi.db import servers as rows
 from computeapi.db.tables.servers import server_action_events, server_actions
-from computeapi.errors import Conflict, DatabaseTrouble, Deadlock, Unavailable
+from computeapi.errors import Conflict, DatabaseError, Deadlock, Unavailable
 
 BOB = Context(user_id='bob', project_id='project', roles=frozenset({'member', 'reader'}), request_id='req-1')
 
@@ -123,7 +123,7 @@ def test_trouble_in_the_middle_of_an_event_is_not_its_end(platform, ask, work, o
     def try_again(job):
         with job.event('step'):
             if job.task.attempts < 2:
-                raise DatabaseTrouble('It is away.')
+                raise DatabaseError('It is away.')
         job.finish(vm_state='active')
 
     server_id = ask(try_again)

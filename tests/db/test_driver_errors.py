@@ -111,7 +111,7 @@ def test_tokens_cannot_be_checked(tmp_path, hasty, proxy):
 def test_who_stands_still_with_a_lock_loses_it(store, hasty):
     """Like a stopped process: others do not have to wait until it continues."""
     store.tell(note_off, 'compute1', utcnow())
-    with pytest.raises(errors.DatabaseTrouble), hasty.write() as standing:
+    with pytest.raises(errors.DatabaseError), hasty.write() as standing:
         note_off(standing, 'compute1', utcnow())
         store.tell(note_off, 'compute1', utcnow())
         note_off(standing, 'compute1', utcnow())
@@ -212,7 +212,7 @@ def test_the_work_goes_on_after_it(service, client, proxy, logged):
 def test_a_statement_that_takes_too_long(hasty, store):
     sleep = {'postgresql': 'SELECT pg_sleep(10)', 'mysql': 'SELECT SLEEP(10) FROM dual'}[store.dialect]
     begun = time.monotonic()
-    with pytest.raises(errors.DatabaseTrouble), hasty.read() as connection:
+    with pytest.raises(errors.DatabaseError), hasty.read() as connection:
         connection.exec_driver_sql(sleep).all()
     assert time.monotonic() - begun < 4
     with hasty.rebuild() as connection:
@@ -365,7 +365,7 @@ def test_the_same_trouble_is_told_now_and_then(logged):
     for second in range(2 * SILENCE_SECONDS):
         now[0] = float(second)
         for _ in range(10):
-            with pytest.raises(errors.DatabaseTrouble), error_log.translating():
+            with pytest.raises(errors.DatabaseError), error_log.translating():
                 raise sa.exc.OperationalError('SELECT', {}, original)
     assert [record.getMessage() for record in logged()] == [
         'Database error: database is locked',

@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from computeapi.backends.hypervisor import NotYet
 from computeapi.compute.tasks.job import FAULT
 from computeapi.db.tasks import Task
-from computeapi.errors import DatabaseTrouble, NeighbourAway
+from computeapi.errors import DatabaseError, NeighbourAway
 from computeapi.main import Service
 from computeapi.observers.families import COUNTED, FAMILIES, table
 from computeapi.pipeline import load
@@ -121,7 +121,7 @@ def test_tasks_are_counted_by_what_came_of_them(app, create, settle):
 
 @pytest.mark.parametrize(
     ('error', 'outcome'),
-    [(NotYet(1), 'waiting'), (NeighbourAway(name='Glance'), 'waiting'), (DatabaseTrouble('full'), 'retried')],
+    [(NotYet(1), 'waiting'), (NeighbourAway(name='Glance'), 'waiting'), (DatabaseError('full'), 'retried')],
 )
 def test_a_task_that_is_not_done_yet(service, error, outcome):
     def work(task):
@@ -150,7 +150,7 @@ def test_trouble_with_the_database_is_counted(service, store):
     metrics = service.metrics
     gone = sa.exc.OperationalError('', None, Exception('gone'), connection_invalidated=True)
     for error in (gone, sa.exc.TimeoutError()):
-        with pytest.raises(DatabaseTrouble), store.read():
+        with pytest.raises(DatabaseError), store.read():
             raise error
     found = read(metrics.exposition().decode())
     assert found['computeapi_database_troubles_total', 'lost'] == 1

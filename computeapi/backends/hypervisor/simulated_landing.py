@@ -17,7 +17,7 @@ from typing import Any
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.db.domains import DOMAINS, VirtualMachine
 from computeapi.db.engine import Store
-from computeapi.errors import DatabaseTrouble
+from computeapi.errors import DatabaseError
 
 SECONDS, PAUSE_SECONDS = 5.0, 0.05
 # Most of a machine is its log.
@@ -47,7 +47,7 @@ class Landing:
                     with connection:
                         connection.settimeout(SECONDS)
                         self._take(connection)
-                except (OSError, ValueError, KeyError, TypeError, DatabaseTrouble):
+                except (OSError, ValueError, KeyError, TypeError, DatabaseError):
                     # The sender retries, or gives up. If it could not be accepted, there may be room in a moment.
                     time.sleep(PAUSE_SECONDS)
 

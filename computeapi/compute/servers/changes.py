@@ -16,7 +16,7 @@ from computeapi.db import actions, server_shares
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server
 from computeapi.db.tasks import Task
-from computeapi.errors import Conflict, DatabaseTrouble, NeighbourAway, ServerLocked, ServerNotFound, Unavailable
+from computeapi.errors import Conflict, DatabaseError, NeighbourAway, ServerLocked, ServerNotFound, Unavailable
 
 
 class Changes:
@@ -105,7 +105,7 @@ class Changes:
         failure."""
         try:
             yield
-        except (NeighbourAway, DatabaseTrouble) as trouble:
+        except (NeighbourAway, DatabaseError) as trouble:
             task.arguments[FAULT] = fault_of(trouble, self.clock())
             self.store.tell(self.tasks.release, task, None)
             self.tasks.wake()

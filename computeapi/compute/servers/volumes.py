@@ -20,7 +20,7 @@ from computeapi.context import Context
 from computeapi.db import servers as rows
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.db.tasks import Task
-from computeapi.errors import DatabaseTrouble, Error, Invalid, NeighbourAway, NotFound, VolumeNotAttached
+from computeapi.errors import DatabaseError, Error, Invalid, NeighbourAway, NotFound, VolumeNotAttached
 from computeapi.states import VMState
 
 LOG = logging.getLogger(__name__)
@@ -165,7 +165,7 @@ class AttachedVolumes:
         assert device.volume_id is not None
         try:
             held = self.volumes.reserve(context, device.volume_id, device.server_id)
-        except (NeighbourAway, DatabaseTrouble):
+        except (NeighbourAway, DatabaseError):
             # It may be reserved all the same; the worker that takes it back needs the disk's row.
             raise
         except Exception:

@@ -21,7 +21,7 @@ from computeapi.db import actions
 from computeapi.db import servers as rows
 from computeapi.db.servers import BlockDevice, Server, is_volume_backed
 from computeapi.db.tasks import Task
-from computeapi.errors import DatabaseTrouble, Error
+from computeapi.errors import DatabaseError, Error
 from computeapi.states import VMState
 
 
@@ -94,7 +94,7 @@ class Job:
         try:
             with STEPS.get()(name):
                 yield
-        except (NotYet, DatabaseTrouble, *OVERTAKEN):
+        except (NotYet, DatabaseError, *OVERTAKEN):
             # The worker that continues the task continues the event.
             raise
         except BaseException as error:

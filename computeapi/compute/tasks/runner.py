@@ -13,7 +13,7 @@ from computeapi.db import actions
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server
 from computeapi.db.tasks import Task
-from computeapi.errors import DatabaseTrouble, Error, NeighbourAway, Unavailable
+from computeapi.errors import DatabaseError, Error, NeighbourAway, Unavailable
 from computeapi.states import VMState
 
 LOG = logging.getLogger(__name__)
@@ -21,7 +21,7 @@ MOST_ATTEMPTS = 10
 # How often work starts over at once because something else changed the server.
 MOST_LOOKS = 3
 # Errors that are not a fault of the work: it is retried.
-TROUBLE = (Unavailable, DatabaseTrouble)
+TROUBLE = (Unavailable, DatabaseError)
 # The argument of a task whose failure clients already see: what it created is released as soon as possible.
 SETTLING = 'settling'
 

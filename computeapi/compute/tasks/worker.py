@@ -14,7 +14,7 @@ from computeapi.context import acting_for
 from computeapi.db.clock import elapsed
 from computeapi.db.tasks import Task
 from computeapi.db.wakeups import Listener
-from computeapi.errors import DatabaseTrouble, NeighbourAway
+from computeapi.errors import DatabaseError, NeighbourAway
 from computeapi.gate import Gate
 
 LOG = logging.getLogger(__name__)
@@ -87,7 +87,7 @@ class Worker:
                     found = self.step()
                 if not found:
                     self.tasks.wait(generation, self.sweep_seconds)
-            except DatabaseTrouble:
+            except DatabaseError:
                 # The store has already logged it.
                 self.stopping.wait(self.sweep_seconds)
             except Exception:

@@ -17,7 +17,7 @@ from computeapi.db import server_search
 from computeapi.db.listing import WHOLE
 from computeapi.db.server_search import Search
 from computeapi.db.tables import metadata
-from computeapi.errors import DatabaseTrouble
+from computeapi.errors import DatabaseError
 from tests.api.servers.conftest import BOB, IMAGE, NETWORK, body
 from tests.conftest import FILLED, emptied
 from tests.interruptible import Interruptible, Killed
@@ -261,7 +261,7 @@ def asleep(cloud, server):
 
 def troubled(cloud, server):
     """The database fails the next step."""
-    raise DatabaseTrouble('It is full.')
+    raise DatabaseError('It is full.')
 
 
 def nothing(cloud, server):
@@ -303,7 +303,7 @@ def test_between_any_two_steps(cloud, database, change, interruption):
     for step in steps(change, interruption, database):
         server = begin()
         cloud.store.after(step, functools.partial(during, cloud, server))
-        with contextlib.suppress(Killed, Refused, DatabaseTrouble):
+        with contextlib.suppress(Killed, Refused, DatabaseError):
             ask(cloud, server)
             cloud.work()
         over = cloud.store.left is not None

@@ -3,7 +3,7 @@
 import pytest
 
 from computeapi.db import servers as rows
-from computeapi.errors import Conflict, DatabaseTrouble, NeighbourAway, Unavailable
+from computeapi.errors import Conflict, DatabaseError, NeighbourAway, Unavailable
 
 AWAY = NeighbourAway(name='Cinder')
 BOB, READER, ALICE, SERVICE = 'bob:project', 'rea:project:reader', 'alice:elsewhere', 'cinder:service:service'
@@ -216,7 +216,7 @@ def test_block_storage_that_does_not_answer_leaves_nothing_behind(attach, attach
     assert attach(volume).status == 200
 
 
-@pytest.mark.parametrize('error', [AWAY, DatabaseTrouble('It has gone away.')], ids=['away', 'database'])
+@pytest.mark.parametrize('error', [AWAY, DatabaseError('It has gone away.')], ids=['away', 'database'])
 def test_a_reservation_that_nobody_heard_of_is_taken_back(attach, attached, volume, status, unheard, events, error):
     unheard('reserve', error)
     assert attach(volume, work=False).status == 503
@@ -230,7 +230,7 @@ def test_a_reservation_that_nobody_heard_of_is_taken_back(attach, attached, volu
 def test_a_reservation_that_cannot_be_written_down_is_taken_back(attach, attached, volume, status, monkeypatch):
     def fail(*arguments):
         monkeypatch.undo()
-        raise DatabaseTrouble('It is full.')
+        raise DatabaseError('It is full.')
 
     monkeypatch.setattr(rows, 'update_block_device', fail)
     assert attach(volume).status == 503

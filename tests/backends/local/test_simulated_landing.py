@@ -8,7 +8,7 @@ import pytest
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.simulated_landing import Landing, send
 from computeapi.db.domains import DOMAINS, VirtualMachine
-from computeapi.errors import DatabaseTrouble
+from computeapi.errors import DatabaseError
 
 MACHINE = VirtualMachine('70a599e0-31e7-49b7-b260-868f441e862b', 'compute1', 1, '', datetime(2026, 1, 1))
 
@@ -34,7 +34,7 @@ def test_a_database_that_is_full_for_a_moment_ends_nothing(store, monkeypatch):
     facts = Landing(store, 'compute2', '127.0.0.1').facts
 
     def full(*arguments):
-        raise DatabaseTrouble('It is full.')
+        raise DatabaseError('It is full.')
 
     with monkeypatch.context() as trouble:
         trouble.setattr(store, 'tell', full)

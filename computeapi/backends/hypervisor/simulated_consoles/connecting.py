@@ -8,7 +8,7 @@ from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.simulated_consoles import rfb, serial, spice
 from computeapi.backends.hypervisor.simulated_consoles.terminal import SimulatedMachines, Terminal
 from computeapi.db.servers import Server
-from computeapi.errors import DatabaseTrouble, NotSupported
+from computeapi.errors import DatabaseError, NotSupported
 
 Speak = Callable[[socket.socket, Terminal], None]
 
@@ -32,6 +32,6 @@ def _speak(speak: Speak, connection: socket.socket, terminal: Terminal) -> None:
     with connection:
         try:
             speak(connection, terminal)
-        except (OSError, EOFError, HypervisorError, DatabaseTrouble):
+        except (OSError, EOFError, HypervisorError, DatabaseError):
             # The client notices that the connection ends.
             pass

@@ -10,7 +10,7 @@ from computeapi.context import Context
 from computeapi.db import network_notices
 from computeapi.db.engine import Store
 from computeapi.db.network_collection import Work
-from computeapi.errors import DatabaseTrouble
+from computeapi.errors import DatabaseError
 
 LOG = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class Notices:
             with self.store.write() as connection:
                 network_notices.delete(connection, notice.id)
         except Exception as error:
-            bug = None if isinstance(error, DatabaseTrouble) else error
+            bug = None if isinstance(error, DatabaseError) else error
             changed = ', '.join(notice.server_ids)
             LOG.error(
                 'The addresses of servers %s may be outdated: compute could not be notified of a change of their ports',
