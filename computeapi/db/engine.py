@@ -81,7 +81,7 @@ class Store:
         # Whether somebody follows each change within a transaction, not only its final result.
         self.followed: Callable[[], bool] = lambda: False
         # Called after each change, for temporary listeners.
-        self.told_of_changes: list[Callable[[], None]] = []
+        self.change_listeners: list[Callable[[], None]] = []
 
     def checked(self, check: Callable[[sa.Connection], None]) -> Self:
         """The same store, where *check*, called at the end of each transaction, can abort it with an error."""
@@ -107,7 +107,7 @@ class Store:
                 quota_usages.flush(connection)
         if self.noted is not None and notes:
             self.noted.set()
-        for tell in self.told_of_changes:
+        for tell in self.change_listeners:
             tell()
 
     @contextmanager

@@ -12,9 +12,9 @@ from computeapi import api
 from computeapi.main import Service
 from computeapi.pipeline import offered
 from computeapi.ui import pages
-from computeapi.ui.callers import PageCallers
 from computeapi.ui.files import File
 from computeapi.ui.login import PageLogin
+from computeapi.ui.permissions import PagePermissions
 from computeapi.ui.reference import reference
 from computeapi.ui.requirements import requirements
 from computeapi.web.contract import JSON
@@ -52,8 +52,8 @@ class BrowserPage:
         self.conf = conf
         self.files = pages.files()
         own = conf.api.auth_strategy == 'local' and conf.identity.backend == 'local'
-        callers = None if service is None else PageCallers(service)
-        self.login = PageLogin(cloud, own and service is not None, conf.api.public_url, control_token, callers)
+        permissions = None if service is None else PagePermissions(service)
+        self.login = PageLogin(cloud, own and service is not None, conf.api.public_url, control_token, permissions)
 
     @functools.cached_property
     def reference(self) -> File:

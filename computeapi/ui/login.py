@@ -14,8 +14,8 @@ from computeapi.errors import DatabaseError, NotAuthenticated, Unavailable
 from computeapi.kit.variables import LOOK, TOKEN_HEADER
 from computeapi.serve.credentials import name_of
 from computeapi.serve.http.feed import TAKEN
-from computeapi.ui.callers import PageCallers
-from computeapi.ui.news import News, NewsStream
+from computeapi.ui.change_stream import ChangeNotifier, ChangeStream
+from computeapi.ui.permissions import PagePermissions
 from computeapi.ui.sessions import LONGEST, LoggedIn, PageSessions
 from computeapi.web.contract import JSON
 from computeapi.web.filters import Environ, WSGIApp, environ_key
@@ -67,7 +67,7 @@ class PageLogin:
 
     enabled: whether logging in with a password is possible.  public_url: of the service for browsers, if there is a
     proxy.  control_token: the token of the control API of the cloud, if it has one.
-    callers: for what the policy rules allow a user.
+    permissions: for what the policy rules allow a user.
     """
 
     def __init__(
@@ -76,11 +76,11 @@ class PageLogin:
         enabled: bool,
         public_url: str | None = None,
         control_token: str | None = None,
-        callers: PageCallers | None = None,
+        permissions: PagePermissions | None = None,
     ):
         self.cloud, self.enabled, self.public_url, self.control_token = cloud, enabled, public_url, control_token
-        self.callers, self.sessions = callers, PageSessions()
-        self.news = News(callers.service.store) if callers is not None and enabled else None
+        self.permissions, self.sessions = permissions, PageSessions()
+        self.notifier = ChangeNotifier(permissions.service.store) if permissions is not None and enabled else None
 
     def takes(self, path: str) -> bool:
         return path in (LOGIN, RULES, NEWS) or path.startswith((f'{CLOUD}/', f'{CONTROL}/'))
@@ -128,16 +128,16 @@ class PageLogin:
             'roles': session.roles,
             'cloud': name_of(session.user),
             'control': self.controls(session),
-            'news': self.news is not None and bool(req.environ.get(TAKEN)),
+            'news': self.notifier is not None and bool(req.environ.get(TAKEN)),
             **self.rights(session),
         }
         return _answer({'login': self.enabled, 'session': known})
 
     def rights(self, session: LoggedIn) -> dict[str, Any]:
         """What the user may do in the project; derived from the roles if the policy rules are not known."""
-        if self.callers is not None:
+        if self.permissions is not None:
             with suppress(NotAuthenticated):
-                return self.callers.rights(session.token)
+                return self.permissions.rights(session.token)
         admin = 'admin' in session.roles
         return {'refused': [], 'all': admin, 'admin': admin}
 
@@ -183,8 +183,8 @@ class PageLogin:
             req.environ[ASKED] = webob.Request.blank(TOKENS, method='DELETE', headers=headers)
         if ASKED in req.environ:
             req.environ[ASKED].get_response(self.cloud)
-        if self.news is not None:
-            self.news.rouse()
+        if self.notifier is not None:
+            self.notifier.wake()
         answer = self.show(req, None)
         self.set_cookie(answer, req, '', 0)
         return answer
@@ -200,12 +200,12 @@ class PageLogin:
 
     def rules(self, req: webob.Request, session: LoggedIn) -> webob.Response:
         """The rules that refuse the user, for the project and user in the query, or for their own."""
-        if self.callers is None:
+        if self.permissions is None:
             return _refusal(404, 'The rules are not known here.')
         given = parse_qsl(req.query_string)
         target = {name: value for name, value in given if name in ('project_id', 'user_id')}
         try:
-            return _answer(self.callers.rights(session.token, target))
+            return _answer(self.permissions.rights(session.token, target))
         except NotAuthenticated:
             return self.over(req)
 
@@ -216,20 +216,20 @@ class PageLogin:
 
     def listen(self, req: webob.Request, session: LoggedIn) -> webob.Response:
         """Stream which servers change, of the user's project or of all, for as long as the session lasts."""
-        if self.callers is None or self.news is None or not req.environ.get(TAKEN):
+        if self.permissions is None or self.notifier is None or not req.environ.get(TAKEN):
             return _refusal(404, 'There is no stream here.')
-        callers, name = self.callers, name_in(req)
+        permissions, name = self.permissions, name_in(req)
         try:
-            hears = callers.hears(session.token)
-            if hears is None:
+            scope = permissions.change_scope(session.token)
+            if scope is None:
                 return _refusal(403, 'The servers of this project are not for this user.')
 
             def still() -> bool:
                 with suppress(NotAuthenticated, DatabaseError):
-                    return self.sessions.get(name) is not None and callers.hears(session.token) == hears
+                    return self.sessions.get(name) is not None and permissions.change_scope(session.token) == scope
                 return False
 
-            feed = NewsStream(self.news, session.owner, hears, still, session.seconds_left)
+            feed = ChangeStream(self.notifier, session.owner, scope, still, session.seconds_left)
         except NotAuthenticated:
             return self.over(req)
         except Unavailable as error:

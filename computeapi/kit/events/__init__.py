@@ -35,11 +35,11 @@ class Batch:
 class EventReader:
     """A reader of selected events, which begins after the number `place`.
 
-    rouse: called, in any thread, when there is more to read, or when nothing more will come.
+    wake: called, in any thread, when there is more to read, or when nothing more will come.
     """
 
-    def __init__(self, events: 'Events', wanted: Wanted, place: int, rouse: Callable[[], None]):
-        self.events, self.wanted, self.place, self.rouse = events, wanted, place, rouse
+    def __init__(self, events: 'Events', wanted: Wanted, place: int, wake: Callable[[], None]):
+        self.events, self.wanted, self.place, self.wake = events, wanted, place, wake
         self.lost = 0
 
     def take(self, most: int = MOST_EVENTS) -> list[CloudEvent]:
@@ -123,9 +123,9 @@ class Events:
         with self._changed:
             self.is_over = True
             self._changed.notify_all()
-            roused = list(self.readers)
-        for reader in roused:
-            reader.rouse()
+            woken = list(self.readers)
+        for reader in woken:
+            reader.wake()
 
     def _keep(self, make: Callable[..., CloudEvent], *facts: Any) -> CloudEvent:
         self.last += 1
@@ -134,9 +134,9 @@ class Events:
         return event
 
     def _tell(self, news: Iterable[CloudEvent]) -> None:
-        # Readers that are roused read later, so this may be called with the lock held.
+        # Readers that are woken read later, so this may be called with the lock held.
         for reader in {reader for event in news for reader in self.readers if reader.hear(event)}:
-            reader.rouse()
+            reader.wake()
         self._changed.notify_all()
 
     # ------------------------------------------------------------------ readers
@@ -172,32 +172,32 @@ class Events:
         return self._follow(Wanted(**tests), self.last if since is None else since, timeout)
 
     def _follow(self, wanted: Wanted, since: int, timeout: float) -> Iterator[CloudEvent]:
-        roused = threading.Event()
-        with self.reading(wanted, since, roused.set) as reader:
+        woken = threading.Event()
+        with self.reading(wanted, since, woken.set) as reader:
             while True:
-                roused.clear()
+                woken.clear()
                 found = reader.take()
                 if reader.lost:
                     raise Gone(f'{reader.lost} events were dropped before they were read.')
                 yield from found
-                if not found and (self.is_over or not roused.wait(min(timeout, threading.TIMEOUT_MAX))):
+                if not found and (self.is_over or not woken.wait(min(timeout, threading.TIMEOUT_MAX))):
                     return
 
     @contextmanager
-    def reading(self, wanted: Wanted, since: int, rouse: Callable[[], None]) -> Iterator[EventReader]:
+    def reading(self, wanted: Wanted, since: int, wake: Callable[[], None]) -> Iterator[EventReader]:
         """A reader, for the duration of the block."""
-        reader = self.read(wanted, since, rouse)
+        reader = self.read(wanted, since, wake)
         try:
             yield reader
         finally:
             reader.close()
 
-    def read(self, wanted: Wanted, since: int, rouse: Callable[[], None]) -> EventReader:
+    def read(self, wanted: Wanted, since: int, wake: Callable[[], None]) -> EventReader:
         """A reader, which must be closed; Unavailable if there are too many."""
         with self._changed:
             if len(self.readers) >= MOST_READERS:
                 raise Unavailable(f'There are already {MOST_READERS} readers of events, which is the maximum.')
-            reader = EventReader(self, wanted, self._place(since), rouse)
+            reader = EventReader(self, wanted, self._place(since), wake)
             self.readers.add(reader)
             return reader
 

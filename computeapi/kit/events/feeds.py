@@ -10,7 +10,7 @@ import orjson
 from computeapi.kit.events import Events
 from computeapi.kit.events.event import CloudEvent, Wanted
 from computeapi.kit.variables import LINES
-from computeapi.serve.http.feed import RousedFeed
+from computeapi.serve.http.feed import WakeableFeed
 
 BEAT_SECONDS = 15.0
 """The interval of heartbeats to a client, with which both sides notice a broken connection."""
@@ -64,13 +64,13 @@ class EventLines:
         return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
 
 
-class EventFeed(RousedFeed):
+class EventFeed(WakeableFeed):
     """A response that continues as events happen. since: the number after which to begin. Raises Unavailable."""
 
     def __init__(self, events: Events, wanted: Wanted, since: int):
         super().__init__()
         self.events = events
-        self.reader = events.read(wanted, since, self.rouse)
+        self.reader = events.read(wanted, since, self.wake)
 
     def look(self) -> bool:
         return super().look() or self.events.is_over

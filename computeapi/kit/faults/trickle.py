@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 
-from computeapi.serve.http.feed import RousedFeed
+from computeapi.serve.http.feed import WakeableFeed
 from computeapi.web.filters import close
 
 PIECES_A_SECOND = 5
 
 
-class TrickledAnswer(RousedFeed):
+class TrickledAnswer(WakeableFeed):
     """The data, in equal pieces over these seconds. No thread is occupied between them."""
 
     def __init__(self, data: bytes, seconds: float):

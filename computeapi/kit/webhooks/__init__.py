@@ -58,9 +58,9 @@ class Webhooks:
                 raise Invalid('The cloud is shutting down.')
             if len(self._hooks) >= MOST_HOOKS:
                 raise Invalid(f'There are already {MOST_HOOKS} webhooks, which is the maximum.')
-            roused = threading.Event()
-            reader = self.events.read(wanted, self.events.last, roused.set)
-            hook = Webhook(next(self._ids), url, target, reader, secret, key, self._remove, roused)
+            woken = threading.Event()
+            reader = self.events.read(wanted, self.events.last, woken.set)
+            hook = Webhook(next(self._ids), url, target, reader, secret, key, self._remove, woken)
             self._hooks[hook.id] = hook
             thread = threading.Thread(target=self._run, args=[hook], name=f'webhook-{hook.id}', daemon=True)
             self._threads = [*filter(threading.Thread.is_alive, self._threads), thread]
@@ -93,7 +93,7 @@ class Webhooks:
             self._hooks.pop(hook.id, None)
             if hook.post is not None:
                 hook.post.cut()
-        hook.roused.set()
+        hook.woken.set()
         hook.reader.close()
 
     def clear(self) -> None:
@@ -114,12 +114,12 @@ class Webhooks:
 
     def _run(self, hook: Webhook) -> None:
         while hook.id in self._hooks:
-            hook.roused.clear()
+            hook.woken.clear()
             wait = hook.due() - time.monotonic()
             if wait <= 0:
                 self._deliver(hook)
             elif hook.id in self._hooks:  # It may have been removed before `clear`.
-                hook.roused.wait(min(wait, threading.TIMEOUT_MAX))
+                hook.woken.wait(min(wait, threading.TIMEOUT_MAX))
 
     def _deliver(self, hook: Webhook) -> None:
         post = Post(hook.target)

@@ -53,7 +53,7 @@ class Tally:
 
 @dataclass(eq=False, repr=False)
 class Webhook(Removable):
-    """Sends events to a URL, one after the other. secret: with it the receiver verifies signatures.  roused: set when
+    """Sends events to a URL, one after the other. secret: with it the receiver verifies signatures.  woken: set when
     there may be something to do.  post: the delivery in progress."""
 
     id: int
@@ -63,7 +63,7 @@ class Webhook(Removable):
     secret: str
     key: bytes
     _remove: Callable[[Webhook], None]
-    roused: threading.Event
+    woken: threading.Event
     post: Post | None = None
     tally: Tally = field(default_factory=Tally)
     message: HookMessage | None = None

@@ -32,33 +32,33 @@ class Feed(ABC):
         """Clean up: the client does not listen any more."""
 
 
-class RousedFeed(Feed):
-    """A feed that is roused, from any thread, when there is something to send."""
+class WakeableFeed(Feed):
+    """A feed that is woken, from any thread, when there is something to send."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._wake: Callable[[], None] | None = None
-        self._roused = self._is_over = False
+        self._woken = self._is_over = False
 
-    def rouse(self) -> None:
+    def wake(self) -> None:
         with self._lock:
-            self._roused, wake, self._wake = True, self._wake, None
+            self._woken, wake, self._wake = True, self._wake, None
         if wake is not None:
             wake()
 
     def wait(self, wake: Callable[[], None]) -> None:
         with self._lock:
-            if not self._roused:
+            if not self._woken:
                 self._wake = wake
                 return
         wake()
 
     def look(self) -> bool:
-        """Returns whether what is available now is the last; what follows will rouse the feed."""
+        """Returns whether what is available now is the last; what follows will wake the feed."""
         with self._lock:
-            self._roused = False
+            self._woken = False
         return self._is_over
 
     def end(self) -> None:
         self._is_over = True
-        self.rouse()
+        self.wake()

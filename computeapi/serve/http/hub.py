@@ -102,12 +102,12 @@ class Hub:
 
     def proceed(self, exchange: Exchange) -> None:
         """Continue a response that rests."""
-        if rouse(exchange):
+        if wake(exchange):
             self.threads.run(exchange.proceed)
 
     def close(self, exchange: Exchange) -> None:
         """Close a response that rests."""
-        rouse(exchange)
+        wake(exchange)
         self.threads.run(exchange.close)
 
     def call_soon(self, *call: Any) -> None:
@@ -116,7 +116,7 @@ class Hub:
             self.loop.call_soon_threadsafe(*call)
 
 
-def rouse(exchange: Exchange) -> bool:
+def wake(exchange: Exchange) -> bool:
     """End the rest of a response; returns whether it was resting."""
     timer, exchange.timer = exchange.timer, None
     if timer is not None:

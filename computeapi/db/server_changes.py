@@ -11,7 +11,7 @@ from computeapi.db.tables.servers import servers
 from computeapi.db.walks import hinted
 
 
-class ServerNews(NamedTuple):
+class ChangedServer(NamedTuple):
     """The visible state of a server; a change of any of these is news."""
 
     uuid: str
@@ -27,10 +27,10 @@ class ServerNews(NamedTuple):
     deleted_at: datetime | None
 
 
-def since(connection: sa.Connection, moment: datetime, most: int) -> list[ServerNews]:
+def since(connection: sa.Connection, moment: datetime, most: int) -> list[ChangedServer]:
     """The servers that were changed, created or deleted since then; if there are more than `most`, more than that many
     but not all: the newest of each kind."""
-    found: dict[str, ServerNews] = {}
+    found: dict[str, ChangedServer] = {}
     for where, at, index in (
         (THERE, servers.c.updated_at, BY['updated_at']),
         (THERE, servers.c.created_at, LIVING),
@@ -42,8 +42,8 @@ def since(connection: sa.Connection, moment: datetime, most: int) -> list[Server
 
 def _select(
     connection: sa.Connection, where: Clause, at: sa.Column[datetime], index: sa.Index, most: int
-) -> list[ServerNews]:
-    columns = (servers.c[name] for name in ServerNews._fields)
+) -> list[ChangedServer]:
+    columns = (servers.c[name] for name in ChangedServer._fields)
     newest = sa.select(*columns).where(where).order_by(servers.c.deleted_at.desc(), at.desc()).limit(most)
     statement = hinted(newest, index)
-    return [ServerNews(*row) for row in connection.execute(statement)]
+    return [ChangedServer(*row) for row in connection.execute(statement)]

@@ -9,13 +9,13 @@ from computeapi.context import Context
 from computeapi.main import Service
 
 
-class NewsReach(NamedTuple):
+class ChangeScope(NamedTuple):
     """The servers of a project, or of all (None)."""
 
     project_id: str | None
 
 
-class PageCallers:
+class PagePermissions:
     """The users of tokens, and what the policy rules allow them."""
 
     def __init__(self, service: Service):
@@ -40,11 +40,11 @@ class PageCallers:
         """Whether the user may list the servers of all projects."""
         return self.service.policies.allows(context, DETAIL_EVERYWHERE)
 
-    def hears(self, token: str) -> NewsReach | None:
+    def change_scope(self, token: str) -> ChangeScope | None:
         """Of which servers the user gets news: those that they may list; None if there are none. Raises
         NotAuthenticated."""
         context = self.of(token)
         if self.sees_all(context):
-            return NewsReach(None)
-        is_let = self.service.policies.allows(context, LIST_DETAIL)
-        return NewsReach(context.project_id) if is_let and context.project_id is not None else None
+            return ChangeScope(None)
+        is_allowed = self.service.policies.allows(context, LIST_DETAIL)
+        return ChangeScope(context.project_id) if is_allowed and context.project_id is not None else None

@@ -13,14 +13,14 @@ from typing import NamedTuple
 import orjson
 
 from computeapi.compute.periodic import Periodic
-from computeapi.db import server_news
+from computeapi.db import server_changes
 from computeapi.db.engine import Store
-from computeapi.db.server_news import ServerNews
+from computeapi.db.server_changes import ChangedServer
 from computeapi.errors import Unavailable
-from computeapi.serve.http.feed import RousedFeed
-from computeapi.ui.callers import NewsReach
+from computeapi.serve.http.feed import WakeableFeed
+from computeapi.ui.permissions import ChangeScope
 
-LOOK_SECONDS = 1.0
+POLL_SECONDS = 1.0
 PAUSE_SECONDS = 0.1
 """The minimum interval between two queries."""
 LATE = timedelta(seconds=10)
@@ -32,50 +32,50 @@ BEAT_SECONDS = 15.0
 RETRY_MILLISECONDS = 5000
 
 
-class Heard(NamedTuple):
+class UnreadChanges(NamedTuple):
     """What a listener has not been told yet. servers: their IDs.  more: whether there are others."""
 
     servers: Collection[str]
     more: bool
 
 
-class ServerListener:
+class ChangeListener:
     """A listener for the servers of a project, or of all (None)."""
 
-    def __init__(self, owner: str, project_id: str | None, rouse: Callable[[], None]):
-        self.owner, self.project_id, self.rouse = owner, project_id, rouse
+    def __init__(self, owner: str, project_id: str | None, wake: Callable[[], None]):
+        self.owner, self.project_id, self.wake = owner, project_id, wake
         self.lock = threading.Lock()
         self.ids: set[str] = set()
         self.more = False
 
-    def hear(self, changed: Collection[ServerNews], *, more: bool) -> None:
+    def notify(self, changed: Collection[ChangedServer], *, more: bool) -> None:
         own = {each.uuid for each in changed if self.project_id in (None, each.project_id)}
         if not own and not more:
             return
         with self.lock:
             self.ids |= own
             self.more = self.more or more or len(self.ids) > MOST_CHANGES
-        self.rouse()
+        self.wake()
 
-    def take(self) -> Heard:
+    def take(self) -> UnreadChanges:
         with self.lock:
-            heard = Heard(() if self.more else sorted(self.ids), self.more)
+            unread = UnreadChanges(() if self.more else sorted(self.ids), self.more)
             self.ids, self.more = set(), False
-        return heard
+        return unread
 
 
-class News:
+class ChangeNotifier:
     """The listeners in this process, and the last known state of servers."""
 
     def __init__(self, store: Store):
         self.store = store
-        self.listeners: list[ServerListener] = []
+        self.listeners: list[ChangeListener] = []
         self._lock = threading.Lock()
-        self._looker: Periodic | None = None
-        self._known: dict[str, ServerNews] = {}
+        self._poller: Periodic | None = None
+        self._known: dict[str, ChangedServer] = {}
         self._seen_at = store.clock()
 
-    def listen(self, listener: ServerListener) -> None:
+    def subscribe(self, listener: ChangeListener) -> None:
         """Add a listener; Unavailable if there are too many, in total or of one owner."""
         with self._lock:
             of_owner = sum(each.owner == listener.owner for each in self.listeners)
@@ -83,65 +83,70 @@ class News:
                 raise Unavailable('There are already too many listeners.')
             if not self.listeners:
                 # A new listener reads the current state itself.
-                self._known = self._lately()[0]
-                self._looker = Periodic('news', self._look, LOOK_SECONDS, threading.Event())
-                self.store.told_of_changes.append(self._looker.alarm.set)
-                self._looker.start()
+                self._known = self._recent_changes()[0]
+                self._poller = Periodic('news', self._poll, POLL_SECONDS, threading.Event())
+                self.store.change_listeners.append(self._poller.alarm.set)
+                self._poller.start()
             self.listeners.append(listener)
 
-    def leave(self, listener: ServerListener) -> None:
+    def unsubscribe(self, listener: ChangeListener) -> None:
         with self._lock:
             if listener not in self.listeners:
                 return
             self.listeners.remove(listener)
-            if not self.listeners and self._looker is not None:
-                self.store.told_of_changes.remove(self._looker.alarm.set)
-                self._looker.stop(patience=0)
-                self._looker = None
+            if not self.listeners and self._poller is not None:
+                self.store.change_listeners.remove(self._poller.alarm.set)
+                self._poller.stop(patience=0)
+                self._poller = None
 
-    def rouse(self) -> None:
+    def wake(self) -> None:
         """Wake all listeners, which may have to stop."""
         for each in list(self.listeners):
-            each.rouse()
+            each.wake()
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         time.sleep(PAUSE_SECONDS)
-        found, more = self._lately()
+        found, more = self._recent_changes()
         changed = [each for each in found.values() if self._known.get(each.uuid) != each]
         self._known = found
         if changed:
             for each in list(self.listeners):
-                each.hear(changed, more=more)
+                each.notify(changed, more=more)
 
-    def _lately(self) -> tuple[dict[str, ServerNews], bool]:
+    def _recent_changes(self) -> tuple[dict[str, ChangedServer], bool]:
         """Recent changes by ID, and whether there are more."""
         # The clock of a cloud in tests may be set back.
         now, before = self.store.clock(), self._seen_at
         self._seen_at = now
-        found = self.store.ask(server_news.since, min(now, before) - LATE, MOST_CHANGES)
+        found = self.store.ask(server_changes.since, min(now, before) - LATE, MOST_CHANGES)
         return {each.uuid: each for each in found}, len(found) > MOST_CHANGES
 
 
-class NewsStream(RousedFeed):
+class ChangeStream(WakeableFeed):
     """Server-sent events without names: `{"servers": [ids], "more": false}`, until `still()` returns false.
 
     seconds_left: how long it may last.
     """
 
     def __init__(
-        self, news: News, owner: str, reach: NewsReach, still: Callable[[], bool], seconds_left: Callable[[], float]
+        self,
+        notifier: ChangeNotifier,
+        owner: str,
+        scope: ChangeScope,
+        still: Callable[[], bool],
+        seconds_left: Callable[[], float],
     ):
         super().__init__()
-        self.news, self.still, self.seconds_left = news, still, seconds_left
-        self.listener = ServerListener(owner, reach.project_id, self.rouse)
-        news.listen(self.listener)
+        self.notifier, self.still, self.seconds_left = notifier, still, seconds_left
+        self.listener = ChangeListener(owner, scope.project_id, self.wake)
+        notifier.subscribe(self.listener)
 
     @property
     def seconds(self) -> float:  # type: ignore[override]
         return max(0.0, min(BEAT_SECONDS, self.seconds_left()))
 
     def close(self) -> None:
-        self.news.leave(self.listener)
+        self.notifier.unsubscribe(self.listener)
 
     def __iter__(self) -> Iterator[bytes]:
         yield b'retry: %d\n\n' % RETRY_MILLISECONDS
@@ -151,6 +156,6 @@ class NewsStream(RousedFeed):
                 # The user may not be allowed to see the last changes any more.
                 yield b'event: end\ndata: {}\n\n'
                 return
-            heard = self.listener.take()
-            yield b'data: %b\n\n' % orjson.dumps(heard._asdict()) if heard.servers or heard.more else b':\n\n'
+            unread = self.listener.take()
+            yield b'data: %b\n\n' % orjson.dumps(unread._asdict()) if unread.servers or unread.more else b':\n\n'
             yield b''

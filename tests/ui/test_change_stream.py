@@ -12,7 +12,7 @@ import webob
 from computeapi.db.engine import Store
 from computeapi.db.tables.servers import servers
 from computeapi.testing import Cloud
-from computeapi.ui import news
+from computeapi.ui import change_stream
 from computeapi.ui.login import PageLogin
 
 OWN = {'X-Computeapi-Page': '1'}
@@ -163,7 +163,7 @@ def test_the_clock_of_the_cloud_may_stand_or_be_set_back(cloud, listening):
 
 
 def test_many_changes_are_told_as_many(cloud, listening, monkeypatch):
-    monkeypatch.setattr(news, 'MOST_CHANGES', 1)
+    monkeypatch.setattr(change_stream, 'MOST_CHANGES', 1)
     cloud.reset()
     listener = listening()
     for _ in range(3):
@@ -177,21 +177,21 @@ def test_many_changes_are_told_as_many(cloud, listening, monkeypatch):
 def test_nobody_looks_while_nobody_listens(cloud, listening):
     store = cloud.tools.service.store
     listener = listening()
-    assert store.told_of_changes and 'news' in {thread.name for thread in threading.enumerate()}
+    assert store.change_listeners and 'news' in {thread.name for thread in threading.enumerate()}
     listener.close()
     # The end of a connection is noticed when something is sent.
-    while store.told_of_changes:
+    while store.change_listeners:
         boot(cloud, 'demo')
     cloud.reset()
 
 
 def test_listeners_are_not_many(cloud, listening, monkeypatch):
-    monkeypatch.setattr(news, 'MOST_OF_ONE', 2)
+    monkeypatch.setattr(change_stream, 'MOST_OF_ONE', 2)
     assert [listening().answer.status_code for _ in range(3)] == [200, 200, 503]
     refused = listening()
     assert refused.answer.status_code == 503 and int(refused.answer.headers['Retry-After']) > 0
     assert listening('admin').answer.status_code == 200
-    monkeypatch.setattr(news, 'MOST_LISTENERS', 3)
+    monkeypatch.setattr(change_stream, 'MOST_LISTENERS', 3)
     assert listening('admin').answer.status_code == 503
 
 
@@ -210,9 +210,9 @@ def test_a_web_server_that_gives_each_a_thread_has_no_stream():
 
 def test_what_is_of_another_project_does_not_even_wake_a_listener():
     heard = []
-    first, second = (news.ServerListener('demo', project, lambda: heard.append(1)) for project in ('a', None))
-    change = news.ServerNews('id', 'b', 'web', 'active', None, 1, 100, None, None, None, None)
-    first.hear([change], more=False)
+    first, second = (change_stream.ChangeListener('demo', project, lambda: heard.append(1)) for project in ('a', None))
+    change = change_stream.ChangedServer('id', 'b', 'web', 'active', None, 1, 100, None, None, None, None)
+    first.notify([change], more=False)
     assert not heard and first.take() == ([], False)
-    second.hear([change], more=False)
+    second.notify([change], more=False)
     assert heard == [1] and second.take() == (['id'], False) and second.take() == ([], False)
