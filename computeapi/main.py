@@ -13,11 +13,11 @@ from computeapi import api
 from computeapi.api import cloud
 from computeapi.api.cloud import CloudManagers
 from computeapi.backends import registry
+from computeapi.backends.encryption import Cipher
 from computeapi.backends.hypervisor import Hypervisor
 from computeapi.backends.identity import Identity
 from computeapi.backends.image import Images
 from computeapi.backends.network import Networks
-from computeapi.backends.seal import Seal
 from computeapi.backends.share import Shares
 from computeapi.backends.volume import Volume, Volumes
 from computeapi.compute.audit import CloudAudit
@@ -254,13 +254,13 @@ class Service:
         return Periodic('placement', self.mirror.catch_up, self.conf.task_sweep_interval, self.store.noted)
 
     @functools.cached_property
-    def seal(self) -> Seal:
-        return Seal(neighbours.task_token_keys(self.conf))
+    def cipher(self) -> Cipher:
+        return Cipher(neighbours.task_token_keys(self.conf))
 
     @functools.cached_property
-    def password_seal(self) -> Seal:
+    def password_cipher(self) -> Cipher:
         """Encrypts the initial passwords of guests until they are on their config drives."""
-        return self.seal
+        return self.cipher
 
     @functools.cached_property
     def heartbeat(self) -> Heartbeat:
@@ -269,7 +269,7 @@ class Service:
     @functools.cached_property
     def tasks(self) -> Tasks:
         mark = dict if self.traces is None else self.traces.of_task
-        return Tasks(self.store, self.conf.task_lease, self.store.clock, self.seal, mark)
+        return Tasks(self.store, self.conf.task_lease, self.store.clock, self.cipher, mark)
 
     @functools.cached_property
     def platform(self) -> Platform:
@@ -283,7 +283,7 @@ class Service:
             networks=self.between('network', self.networks),
             volumes=self.between('volume', self.volumes),
             shares=self.between('share', self.shares),
-            seal=self.password_seal,
+            cipher=self.password_cipher,
             mirror=self.mirror,
             clock=self.store.clock,
         )

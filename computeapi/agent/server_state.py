@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
+from computeapi.backends.atomic_files import write
 from computeapi.backends.hypervisor.remote.codec import codec
-from computeapi.backends.whole_files import write
 
 LOG = logging.getLogger(__name__)
 # A claim on a server that was not touched for this long will not be used again.

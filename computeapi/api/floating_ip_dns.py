@@ -9,7 +9,7 @@ from computeapi.api.controller import ComputeController
 from computeapi.api.gone import PROXIES
 from computeapi.api.servers.schemas import ADDRESS
 from computeapi.api.types import NONEMPTY, NOTHING, NULLABLE_STRING, STRING
-from computeapi.backends.network.former import DNSDomain, DNSEntry
+from computeapi.backends.network.nova_network import DNSDomain, DNSEntry
 from computeapi.errors import DNSEntryNotFound, Invalid
 from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, attr
 from computeapi.web.controller import operation

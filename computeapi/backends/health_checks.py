@@ -13,9 +13,9 @@ from keystoneauth1.session import Session
 from openstack.proxy import Proxy
 from oslo_config import cfg
 
+from computeapi.backends.encryption import Cipher
 from computeapi.backends.health import Health, HealthReport
 from computeapi.backends.neighbour import SERVICE_USER, NeighbourService, own_auth, translating_keystone_errors
-from computeapi.backends.seal import Seal
 from computeapi.context import Context
 from computeapi.errors import Error, NeighbourAway
 
@@ -158,7 +158,7 @@ def check_token_keys(conf: cfg.ConfigOpts) -> HealthReport:
     """Whether the tokens that tasks need can be stored."""
     try:
         keys = conf[SERVICE_USER].task_token_key
-        Seal(keys)
+        Cipher(keys)
     except ValueError as error:
         return HealthReport(Health.WRONG, f'[service_user]task_token_key is not a valid key: {error}')
     if keys or conf.volume.backend != 'cinder':

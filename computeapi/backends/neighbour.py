@@ -25,7 +25,7 @@ from openstack.connection import Connection
 from openstack.proxy import Proxy
 from oslo_config import cfg
 
-from computeapi.backends.seal import Seal
+from computeapi.backends.encryption import Cipher
 from computeapi.context import FROM_THE_VERSION, Context
 from computeapi.errors import Error, Forbidden, NeighbourAway, NotAuthenticated
 
@@ -80,7 +80,7 @@ class ServiceAuth:
 
     def __init__(self, conf: cfg.ConfigOpts, group: str, override: str | None = None):
         self.conf, self.group, self.override = conf, group, override
-        self.seal = Seal(conf[SERVICE_USER].task_token_key)
+        self.cipher = Cipher(conf[SERVICE_USER].task_token_key)
 
     @functools.cached_property
     def own_auth(self) -> BaseAuthPlugin:
@@ -93,7 +93,7 @@ class ServiceAuth:
         return OwnAuth(self.conf, SERVICE_USER)
 
     def auth(self, context: Context) -> BaseAuthPlugin:
-        token = context.auth_token or self.seal.opened(context.sealed_token)
+        token = context.auth_token or self.cipher.decrypt(context.sealed_token)
         if token is None and not context.is_admin:
             raise NoToken()
         auth = self.own_auth if token is None else CallerAuth(self.own_auth, token, context.project_id)

@@ -6,10 +6,10 @@ from datetime import datetime
 
 from oslo_config import cfg
 
+from computeapi.backends.encryption import Cipher
 from computeapi.backends.hypervisor import Hypervisor
 from computeapi.backends.image import Images
 from computeapi.backends.network import Networks
-from computeapi.backends.seal import Seal
 from computeapi.backends.share import Shares
 from computeapi.backends.volume import Volumes
 from computeapi.clock import utcnow
@@ -18,14 +18,14 @@ from computeapi.compute.scheduler import Scheduler
 from computeapi.compute.tasks.queue import Tasks
 from computeapi.db.engine import Store
 
-NO_SEAL = Seal()
+NO_CIPHER = Cipher()
 
 
 @dataclass(frozen=True)
 class Platform:
     """All that workers need, and what requests about servers start from.
 
-    mirror: keeps Placement up to date; None if it is not used.  seal: encrypts the initial passwords of guests.
+    mirror: keeps Placement up to date; None if it is not used.  cipher: encrypts the initial passwords of guests.
     """
 
     conf: cfg.ConfigOpts
@@ -39,4 +39,4 @@ class Platform:
     shares: Shares
     mirror: Mirror | None = None
     clock: Callable[[], datetime] = utcnow
-    seal: Seal = NO_SEAL
+    cipher: Cipher = NO_CIPHER

@@ -14,7 +14,7 @@ from types import FrameType
 from oslo_config import cfg
 
 from computeapi import garbage, log, malloc_arenas, ui
-from computeapi.backends.seal import Seal
+from computeapi.backends.encryption import Cipher
 from computeapi.consoles.background import accepting_clients
 from computeapi.consoles.listeners import ConsoleListener, open_default_listeners
 from computeapi.db import schema
@@ -116,7 +116,7 @@ def service_in(conf: cfg.ConfigOpts, directory: Directory, around: Surroundings)
         working=around.work,
     )
     if conf.hypervisor.backend != 'simulated':
-        service.password_seal = Seal([directory.secret('password-key')])
+        service.password_cipher = Cipher([directory.secret('password-key')])
     return service
 
 

@@ -95,11 +95,11 @@ class Secrets:
         """The fingerprint of a request: of what it asks for, as JSON, and of its body."""
         return hmac.new(self.signing, orjson.dumps(asked) + b'\n' + body, 'sha256').hexdigest()
 
-    def closed(self, answer: FullAnswer) -> str:
+    def encrypt(self, answer: FullAnswer) -> str:
         body = base64.b64encode(answer.body).decode()
         return self.fernet.encrypt(orjson.dumps(answer._replace(body=b'')._asdict() | {'body': body})).decode()
 
-    def opened(self, answer: str) -> FullAnswer:
+    def decrypt(self, answer: str) -> FullAnswer:
         facts = orjson.loads(self.fernet.decrypt(answer))
         headers = [(name, value) for name, value in facts['headers']]
         return FullAnswer(facts['status'], headers, base64.b64decode(facts['body']), facts['request_id'])
@@ -133,7 +133,7 @@ class Idempotency:
             claim = self.claims.take(secrets.id, caller.user_id or '', secrets.fingerprint(*asked(req, caller)))
         except Error as error:
             return self.refuse(req, error)(environ, start_response)
-        answer = replayed(secrets.opened(claim.answer)) if claim.answer else self.first(req, claim, secrets)
+        answer = replayed(secrets.decrypt(claim.answer)) if claim.answer else self.first(req, claim, secrets)
         return answer(environ, start_response)
 
     def first(self, req: Request, claim: Any, secrets: Secrets) -> FullAnswer:
@@ -148,7 +148,7 @@ class Idempotency:
         try:
             optional = int(answer.status[:3]) >= 400 or len(answer.body) > MOST_KEPT
             if not (optional and self.claims.drop(claim)):
-                self.claims.keep(claim, secrets.closed(answer))
+                self.claims.keep(claim, secrets.encrypt(answer))
         except DatabaseError:
             LOG.warning('A response to a request with an Idempotency-Key is not stored', extra=caller_of(req.environ))
         return answer

@@ -13,9 +13,9 @@ from cryptography.fernet import Fernet
 from openstack.block_storage.v3._proxy import Proxy as Volumes
 
 from computeapi import config
+from computeapi.backends.encryption import Cipher, UnreadableToken
 from computeapi.backends.image.glance import GlanceImages
 from computeapi.backends.neighbour import NeighbourService, NoToken, Refused
-from computeapi.backends.seal import Seal, UnreadableToken
 from computeapi.backends.volume.cinder import CinderVolumes
 from computeapi.context import Context
 from computeapi.errors import (
@@ -201,7 +201,7 @@ def test_the_id_that_a_client_gave_to_all_that_it_does_goes_on(cloud, service):
 
 
 def test_a_token_that_was_kept_is_the_callers(cloud, service):
-    sealed = Seal([KEY]).closed(ALICE.auth_token)
+    sealed = Cipher([KEY]).encrypt(ALICE.auth_token)
     ask(service, Context(project_id='apples', sealed_token=sealed))
     [req] = cloud.asked
     assert (req.path, req.headers['X-Auth-Token']) == ('/volume/v3/apples/volumes', ALICE.auth_token)
@@ -389,24 +389,24 @@ def every_token(cloud):
 
 def test_tokens_are_sealed_with_the_first_key_and_opened_with_any():
     old, new = Fernet.generate_key().decode(), Fernet.generate_key().decode()
-    sealed = Seal([old]).closed('token')
+    sealed = Cipher([old]).encrypt('token')
     assert 'token' not in sealed
-    assert Seal([new, old]).opened(sealed) == Seal([old]).opened(sealed) == 'token'
+    assert Cipher([new, old]).decrypt(sealed) == Cipher([old]).decrypt(sealed) == 'token'
     with pytest.raises(UnreadableToken):
-        Seal([old]).opened(Seal([new, old]).closed('token'))
+        Cipher([old]).decrypt(Cipher([new, old]).encrypt('token'))
 
 
 @pytest.mark.parametrize('sealed', ['', 'junk', 'Ünïcode'])
 def test_what_was_not_sealed_is_not_opened(sealed):
     with pytest.raises(UnreadableToken):
-        Seal([KEY]).opened(sealed)
+        Cipher([KEY]).decrypt(sealed)
 
 
 def test_without_a_key_nothing_is_kept():
-    assert Seal().closed('token') is None and Seal([KEY]).closed(None) is None
-    assert Seal().opened(Seal([KEY]).closed('token')) is None and Seal([KEY]).opened(None) is None
+    assert Cipher().encrypt('token') is None and Cipher([KEY]).encrypt(None) is None
+    assert Cipher().decrypt(Cipher([KEY]).encrypt('token')) is None and Cipher([KEY]).decrypt(None) is None
 
 
 def test_a_key_must_be_one():
     with pytest.raises(ValueError):
-        Seal(['short'])
+        Cipher(['short'])

@@ -130,7 +130,7 @@ def test_who_died_before_it_told_is_heard_at_the_next_start(service, resources, 
 
     port_id = interface(servers, server)['port_id']
     with monkeypatch.context() as patch, pytest.raises(SystemExit):
-        patch.setattr(resources.notices, 'listeners', [die])
+        patch.setattr(resources.notifications, 'listeners', [die])
         resources.update(BOB, 'ports', port_id, {'security_groups': []})
     assert interface(servers, server)['security_groups'] == ['default']
     service.start()

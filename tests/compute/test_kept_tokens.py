@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 from cryptography.fernet import Fernet
 
-from computeapi.backends.seal import Seal
+from computeapi.backends.encryption import Cipher
 from computeapi.compute.tasks.queue import Tasks, thawed
 from computeapi.context import Context
 from computeapi.db.tables import metadata
@@ -20,7 +20,7 @@ KIND = SimpleNamespace(kind='kind')
 
 @pytest.fixture
 def queue_with(store, clock):
-    return lambda *keys: Tasks(store, 60, clock, Seal(keys))
+    return lambda *keys: Tasks(store, 60, clock, Cipher(keys))
 
 
 def kept(store):
@@ -35,7 +35,7 @@ def test_a_token_is_kept_encrypted_and_goes_with_its_task(store, queue_with, ser
     store.tell(queue.add, KIND, servers.add(), context)
     task = queue.claim()
     found = thawed(task.context)
-    assert found.auth_token is None and Seal([KEY]).opened(found.sealed_token) == context.auth_token
+    assert found.auth_token is None and Cipher([KEY]).decrypt(found.sealed_token) == context.auth_token
     assert found == replace(context, auth_token=None, sealed_token=found.sealed_token, service_roles=frozenset())
     assert found.sealed_token in kept(store) and context.auth_token not in kept(store)
     assert store.tell(queue.done, task)
@@ -56,7 +56,7 @@ def test_keys_take_turns(store, queue_with, servers):
     former, new = Fernet.generate_key().decode(), KEY
     store.tell(queue_with(former).add, KIND, servers.add(), BOB)
     sealed = thawed(queue_with(new, former).claim().context).sealed_token
-    assert Seal([new, former]).opened(sealed) == BOB.auth_token
+    assert Cipher([new, former]).decrypt(sealed) == BOB.auth_token
 
 
 def test_without_a_key_no_token_is_kept(store, queue_with, servers):

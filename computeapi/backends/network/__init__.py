@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Protocol
 
-from computeapi.backends.network.former import FormerNetworks
+from computeapi.backends.network.nova_network import NovaNetworkOperations
 from computeapi.context import Context
 
 Document = Mapping[str, Any]
@@ -171,7 +171,7 @@ def alike(record: Any, document: Document) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in named.items()}
 
 
-class Networks(FormerNetworks, Protocol):
+class Networks(NovaNetworkOperations, Protocol):
     """Queries are restricted to the caller's project and what is shared with it (an administrator sees all).
 
     Errors: NetworkNotFound, PortNotFound, SecurityGroupNotFound, FloatingIPNotFound, PortInUse, AddressInUse,

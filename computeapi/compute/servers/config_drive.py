@@ -19,12 +19,12 @@ def of(job: Job, server: Server) -> Mapping[str, bytes] | None:
     wanted = server.config_drive or server.image_properties.get('img_config_drive') == MANDATORY
     if not wanted and not conf.force_config_drive:
         return None
-    password = job.platform.seal.opened(job.arguments.get(PASSWORD))
+    password = job.platform.cipher.decrypt(job.arguments.get(PASSWORD))
     return GuestDocuments(job.platform).drive(job.elevated, server, password)
 
 
 def with_password(platform: Platform, arguments: Mapping[str, Any], password: str | None) -> dict[str, Any]:
     """The arguments of a task that creates a guest, with the password for its config drive, if it can be encrypted
     until then."""
-    sealed = platform.seal.closed(password)
+    sealed = platform.cipher.encrypt(password)
     return {**arguments} if sealed is None else {**arguments, PASSWORD: sealed}

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from computeapi.backends.network.former import FixedIP
+from computeapi.backends.network.nova_network import FixedIP
 from computeapi.compute.platform import Platform
 from computeapi.context import Context
 from computeapi.db import servers as rows

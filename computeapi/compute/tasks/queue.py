@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import sqlalchemy as sa
 
-from computeapi.backends.seal import Seal
+from computeapi.backends.encryption import Cipher
 from computeapi.clock import utcnow
 from computeapi.context import Context
 from computeapi.db import tasks as rows
@@ -46,8 +46,8 @@ class Doable(Protocol):
 
 
 class Tasks:
-    """The queue of a store: call `add` in a transaction of `adding`, or else `wake` after it. seal: encrypts the tokens
-    of callers.
+    """The queue of a store: call `add` in a transaction of `adding`, or else `wake` after it. cipher: encrypts the
+    tokens of callers.
 
     Other processes are notified through the database, if it supports that. mark: returns arguments that are added to
     all new tasks.
@@ -58,10 +58,10 @@ class Tasks:
         store: Store,
         lease_seconds: float,
         clock: Callable[[], datetime] = utcnow,
-        seal: Seal | None = None,
+        cipher: Cipher | None = None,
         mark: Callable[[], Mapping[str, Any]] = dict,
     ):
-        self.store, self.clock, self.seal, self.mark = store, clock, seal or Seal(), mark
+        self.store, self.clock, self.cipher, self.mark = store, clock, cipher or Cipher(), mark
         self.lease_time = timedelta(seconds=lease_seconds)
         self.owner = str(uuid.uuid4())
         self.waiting = threading.Condition()
@@ -169,7 +169,7 @@ class Tasks:
             self.wake()
 
     def frozen(self, context: Context) -> dict[str, Any]:
-        token = context.sealed_token or self.seal.closed(context.auth_token)
+        token = context.sealed_token or self.cipher.encrypt(context.auth_token)
         facts = {**vars(context), 'auth_token': None, 'sealed_token': token, 'roles': sorted(context.roles)}
         del facts['service_roles']
         return {name: value for name, value in facts.items() if value is not None}

@@ -5,8 +5,8 @@ from typing import Any
 
 from computeapi.backends.volume import Attachment, Volume, VolumeType
 from computeapi.backends.volume.local.base import BACKEND, pool_of
-from computeapi.backends.volume.local.kept import MAX_METADATA
-from computeapi.backends.volume.local.making import MAX_SIZE
+from computeapi.backends.volume.local.creation import MAX_SIZE
+from computeapi.backends.volume.local.records import MAX_METADATA
 from computeapi.booleans import FALSE, TRUE
 from computeapi.standalone.access import ADMIN
 from computeapi.standalone.fields import constant, each, read, time

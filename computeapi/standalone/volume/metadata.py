@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from computeapi import errors
-from computeapi.backends.volume.local.kept import Kept
+from computeapi.backends.volume.local.records import Records
 from computeapi.standalone.access import CALLER, WRITER
 from computeapi.standalone.pairs import Pairs, present, without
 from computeapi.standalone.schema import having
@@ -21,7 +21,7 @@ class CinderMetadata(CinderController):
     """The metadata of one kind of owner, which subclasses have in their paths."""
 
     @property
-    def owners(self) -> Kept[Any]:
+    def owners(self) -> Records[Any]:
         raise NotImplementedError
 
     @operation('GET', policy=CALLER)
@@ -63,7 +63,7 @@ class CinderVolumeMetadata(CinderMetadata):
     path = '/volumes/{owner_id}/metadata'
 
     @property
-    def owners(self) -> Kept[Any]:
+    def owners(self) -> Records[Any]:
         return self.volumes
 
 
@@ -71,5 +71,5 @@ class CinderSnapshotMetadata(CinderMetadata):
     path = '/snapshots/{owner_id}/metadata'
 
     @property
-    def owners(self) -> Kept[Any]:
+    def owners(self) -> Records[Any]:
         return self.volumes.snapshots

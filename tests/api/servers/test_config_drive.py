@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 from cryptography.fernet import Fernet
 
-from computeapi.backends.seal import Seal
+from computeapi.backends.encryption import Cipher
 from computeapi.compute.guest.openstack import FIRST
 from computeapi.compute.guest.reader import GuestDocuments
 from computeapi.db.tables.servers import tasks
@@ -23,7 +23,7 @@ def keys():
 
 @pytest.fixture
 def service(service, keys):
-    service.password_seal = Seal(keys)
+    service.password_cipher = Cipher(keys)
     return service
 
 

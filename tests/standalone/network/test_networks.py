@@ -715,7 +715,7 @@ def test_a_subnet_where_guests_choose_addresses_ends_with_them(ask, create, rout
     assert fault(ask(f'DELETE /subnets/{subnet}', expect=409))[0] == 'SubnetInUse'
     plug(router, 'remove', subnet_id=subnet)
     told = []
-    networks.resources.notices.listeners = (lambda context, servers: told.extend(servers),)
+    networks.resources.notifications.listeners = (lambda context, servers: told.extend(servers),)
     ask(f'DELETE /subnets/{subnet}', expect=204)
     left = ask(f'GET /ports/{port["id"]}').json['port']['fixed_ips']
     assert [held['subnet_id'] for held in left] == [kept]

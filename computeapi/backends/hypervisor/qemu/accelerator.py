@@ -9,9 +9,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from computeapi.backends.atomic_files import write
 from computeapi.backends.hypervisor.qemu.machine import processor
 from computeapi.backends.image import blank
-from computeapi.backends.whole_files import write
 
 LOG = logging.getLogger(__name__)
 AUTO, KVM, TCG = 'auto', 'kvm', 'tcg'

@@ -12,10 +12,10 @@ from typing import IO
 
 from oslo_utils.imageutils import format_inspector
 
+from computeapi.backends.atomic_files import write
 from computeapi.backends.hypervisor import HypervisorError, NotYet, Unfit
 from computeapi.backends.hypervisor.qemu import qemu_img
 from computeapi.backends.image import Image, Images
-from computeapi.backends.whole_files import write
 from computeapi.context import Context
 from computeapi.errors import Error
 from computeapi.lock_files import hold

@@ -16,11 +16,11 @@ from os_brick.initiator.connectors.base import BaseLinuxConnector
 from oslo_concurrency import lockutils
 from oslo_service import backend
 
+from computeapi.backends.atomic_files import write
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder, alone
 from computeapi.backends.hypervisor.qemu.libraries import failing
 from computeapi.backends.hypervisor.qemu.volume_access import Opening, VolumeConnections, opened
-from computeapi.backends.whole_files import write
 from computeapi.context import Context
 from computeapi.errors import Error, NotFound
 

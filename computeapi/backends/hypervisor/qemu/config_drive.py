@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pycdlib import PyCdlib
 
-from computeapi.backends.whole_files import write as write_file
+from computeapi.backends.atomic_files import write as write_file
 
 NAME = 'config-2'
 

@@ -4,9 +4,9 @@ import logging
 import os
 from pathlib import Path
 
+from computeapi.backends.atomic_files import write
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder
 from computeapi.backends.hypervisor.qemu.machine import CONSOLE_LOG
-from computeapi.backends.whole_files import write
 
 LOG = logging.getLogger(__name__)
 MOST_BYTES, KEPT_BYTES = 2**20, 2**18

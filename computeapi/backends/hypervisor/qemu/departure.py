@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from computeapi.backends.atomic_files import write
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu import disks, landing, making, plugging, qemu_img, sharing
 from computeapi.backends.hypervisor.qemu.child import Child
@@ -16,7 +17,6 @@ from computeapi.backends.hypervisor.qemu.guest import Disk, QemuGuest
 from computeapi.backends.hypervisor.qemu.machine import text
 from computeapi.backends.hypervisor.qemu.monitor import Monitor
 from computeapi.backends.hypervisor.qemu.work import COPY_SECONDS, GuestWork, TooSlow
-from computeapi.backends.whole_files import write
 from computeapi.states import VMState
 
 FORCED_DOWNTIME = 2_000_000

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from computeapi.backends.atomic_files import write
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder
 from computeapi.backends.hypervisor.qemu.volume_access import KEYS, NBD, Opening, VolumeConnections, key_line
-from computeapi.backends.whole_files import write
 from computeapi.context import Context
 from computeapi.errors import Error
 

@@ -17,13 +17,13 @@ from typing import Any
 
 import orjson
 
+from computeapi.backends.atomic_files import write
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu import storage_daemon
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder, alone
 from computeapi.backends.hypervisor.qemu.process import FolderProcess
 from computeapi.backends.hypervisor.qemu.storage_daemon import ServedFile, free_port, is_free, listens
 from computeapi.backends.hypervisor.qemu.volume_access import KEYS, NBD, VolumePath, key_line
-from computeapi.backends.whole_files import write
 
 LOCK_SECONDS = 60
 BUSY = 'Volumes are being exported.'

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from computeapi.backends.atomic_files import write
 from computeapi.backends.hypervisor import HypervisorError, NotYet, Outdated
 from computeapi.backends.hypervisor.qemu.guest import QemuGuest
-from computeapi.backends.whole_files import write
 
 PATIENCE_SECONDS = 5
 LOOK_SECONDS = 0.05

@@ -17,6 +17,7 @@ from typing import Any
 import orjson
 from oslo_utils.uuidutils import is_uuid_like
 
+from computeapi.backends.atomic_files import write
 from computeapi.backends.hypervisor import HypervisorError, NotYet
 from computeapi.backends.hypervisor.qemu import disks, making, qemu_img, sharing, storage_daemon
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder, HostFolder
@@ -25,7 +26,6 @@ from computeapi.backends.hypervisor.qemu.monitor import Monitor
 from computeapi.backends.hypervisor.qemu.process import QMP, GuestProcess, export_of, exporter_of
 from computeapi.backends.hypervisor.qemu.storage_daemon import ServedFile, free_port, listens
 from computeapi.backends.hypervisor.qemu.work import GuestWork
-from computeapi.backends.whole_files import write
 from computeapi.db.servers import Server
 
 # The file in which the other host marks that everything has been sent.

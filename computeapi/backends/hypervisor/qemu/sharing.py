@@ -12,12 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from computeapi.backends.atomic_files import write
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu import disks
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder, HostFolder
 from computeapi.backends.hypervisor.qemu.guest import Disk
 from computeapi.backends.hypervisor.qemu.work import GuestWork
-from computeapi.backends.whole_files import write
 
 MARK = 'mark'
 FORMATS = {'raw', 'qcow2'}

@@ -15,12 +15,12 @@ from os_vif.objects import instance_info, network, vif
 from oslo_config import cfg
 from vif_plug_ovs import privsep
 
+from computeapi.backends.atomic_files import write
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu.bridges import links
 from computeapi.backends.hypervisor.qemu.bridges.taps import Interface, Taps, changing, port_of, tap_of
 from computeapi.backends.hypervisor.qemu.libraries import failing
 from computeapi.backends.network import PortBinding
-from computeapi.backends.whole_files import write
 from computeapi.context import Context
 from computeapi.errors import Error
 

@@ -7,7 +7,7 @@ from typing import Any
 from computeapi import errors
 from computeapi.backends.network import Allocation, FloatingIP, Network, Port, SecurityGroup, owner_of, profile_of
 from computeapi.backends.network.local import ports
-from computeapi.backends.network.local.former import LocalFormerNetworks
+from computeapi.backends.network.local.nova_network import LocalNovaNetworkOperations
 from computeapi.context import Context
 from computeapi.db import network_projects, networks, qos, routers, security_groups
 from computeapi.db import ports as stored_ports
@@ -31,7 +31,7 @@ QUOTA_NAMES = {
 }
 
 
-class LocalNetworks(LocalFormerNetworks):
+class LocalNetworks(LocalNovaNetworkOperations):
     """Implements compute's `Networks`; `resources` is the same service as the REST API sees it."""
 
     def populate(self, context: Context, *, shared: bool = True) -> None:
@@ -40,8 +40,8 @@ class LocalNetworks(LocalFormerNetworks):
         self.resources.populate(context, shared=shared)
 
     def recover(self) -> None:
-        """Send the notices that processes stored but did not send before they died."""
-        self.resources.notices.send_left()
+        """Send the notifications that processes stored but did not send before they died."""
+        self.resources.notifications.send_pending()
 
     # Networks
 

@@ -5,9 +5,9 @@ from ipaddress import IPv4Address, IPv4Network
 from itertools import islice
 
 from computeapi import errors
-from computeapi.backends.network.former import PoolAddress
 from computeapi.backends.network.local import addresses, floating_ips, networks, subnets
 from computeapi.backends.network.local.topology import PUBLIC
+from computeapi.backends.network.nova_network import PoolAddress
 from computeapi.db import ports, routers, subnet_addresses
 from computeapi.db.network_collection import Document, Work
 from computeapi.db.networks import NETWORKS, SUBNETS

@@ -21,7 +21,7 @@ from computeapi.backends.network.local import (
     subnets,
     topology,
 )
-from computeapi.backends.network.local.notices import Notices
+from computeapi.backends.network.local.notifications import Notifications
 from computeapi.backends.rights import check_writer
 from computeapi.clock import utcnow
 from computeapi.context import Context
@@ -97,7 +97,7 @@ class Resources:
     def __init__(self, store: Store, clock: Callable[[], datetime] = utcnow, listeners: Iterable[NetworkListener] = ()):
         self.store = store
         self.clock = clock
-        self.notices = Notices(store, listeners)
+        self.notifications = Notifications(store, listeners)
 
     @contextmanager
     def reading(self, context: Context) -> Iterator[Work]:
@@ -145,8 +145,8 @@ class Resources:
             ids = [KINDS[kind].create(work, facts) for facts in several]
             documents = [KINDS[kind].collection.get(work, resource_id) for resource_id in ids]
             touched = {server_id for resource_id in ids for server_id in servers_on(work, kind, resource_id)}
-            notice = self.notices.note(work, touched)
-        self.notices.send(context, notice)
+            notification = self.notifications.note(work, touched)
+        self.notifications.send(context, notification)
         return documents
 
     @repeated
@@ -159,8 +159,8 @@ class Resources:
             touched = servers_on(work, kind, resource_id)
             KINDS[kind].update(work, resource_id, facts)
             document = KINDS[kind].collection.get(work, resource_id)
-            notice = self.notices.note(work, touched | servers_on(work, kind, resource_id))
-        self.notices.send(context, notice)
+            notification = self.notifications.note(work, touched | servers_on(work, kind, resource_id))
+        self.notifications.send(context, notification)
         return document
 
     @repeated
@@ -168,9 +168,9 @@ class Resources:
         """Raises RevisionMismatch like `update`."""
         with self.changing(context) as work:
             KINDS[kind].check_revision(work, resource_id, revision, {})
-            notice = self.notices.note(work, servers_on(work, kind, resource_id, ending=True))
+            notification = self.notifications.note(work, servers_on(work, kind, resource_id, ending=True))
             KINDS[kind].delete(work, resource_id)
-        self.notices.send(context, notice)
+        self.notifications.send(context, notification)
 
     def set_tags(self, context: Context, kind: str, resource_id: str, tags: list[str]) -> None:
         with self.changing(context) as work:

@@ -12,8 +12,8 @@ from computeapi.backends.volume import Volume
 from computeapi.backends.volume.local.base import project_of, unfit
 from computeapi.backends.volume.local.files import Contents
 from computeapi.backends.volume.local.filling import Filler
-from computeapi.backends.volume.local.kept import KeptWithSize, check_metadata
 from computeapi.backends.volume.local.quotas import VolumeQuotas
+from computeapi.backends.volume.local.records import SizedRecords, check_metadata
 from computeapi.context import Context
 from computeapi.db.engine import Store
 from computeapi.db.volumes import BACKUPS, SNAPSHOTS, VOLUMES, backups_on
@@ -50,7 +50,7 @@ class Backup:
     volume_metadata: Mapping[str, str] = field(default_factory=dict)
 
 
-class VolumeBackups(KeptWithSize[Backup]):
+class VolumeBackups(SizedRecords[Backup]):
     table, record = BACKUPS, Backup
 
     def __init__(self, store: Store, clock: Callable[[], datetime], quotas: VolumeQuotas, filler: Filler):

@@ -10,9 +10,9 @@ from computeapi.backends.rights import check_writer
 from computeapi.backends.volume import Volume, VolumeListener, VolumeUsers
 from computeapi.backends.volume.local.files import VolumeFiles
 from computeapi.backends.volume.local.filling import Filler
-from computeapi.backends.volume.local.kept import KeptWithSize
 from computeapi.backends.volume.local.messages import VolumeMessages
 from computeapi.backends.volume.local.quotas import VolumeQuotas
+from computeapi.backends.volume.local.records import SizedRecords
 from computeapi.backends.volume.local.types import VolumeTypes
 from computeapi.clock import utcnow
 from computeapi.context import Context
@@ -54,7 +54,7 @@ class Exports(Protocol):
         """Restart the exports that should work, and end those of attachments that no longer exist."""
 
 
-class VolumeStore(KeptWithSize[Volume]):
+class VolumeStore(SizedRecords[Volume]):
     """Volumes created from `images`, in availability `zones`; `types` are the initial types with their extra specs.
 
     `files` stores the data of volumes; without it they have none. `exports` makes volumes available to the hosts of

@@ -11,8 +11,8 @@ from computeapi import errors, randomness
 from computeapi.backends.volume import Volume
 from computeapi.backends.volume.local.base import project_of
 from computeapi.backends.volume.local.filling import Filler
-from computeapi.backends.volume.local.kept import Kept
 from computeapi.backends.volume.local.quotas import VolumeQuotas
+from computeapi.backends.volume.local.records import Records
 from computeapi.backends.volume.local.types import VolumeTypes, keep_type
 from computeapi.context import Context
 from computeapi.db import volume_groups, volumes
@@ -51,7 +51,7 @@ class VolumeGroup:
     volumes: Sequence[str] = ()
 
 
-class VolumeGroupTypes(Kept[VolumeGroupType]):
+class VolumeGroupTypes(Records[VolumeGroupType]):
     """Group types; the caller checks who may change them."""
 
     table, record = GROUP_TYPES, VolumeGroupType
@@ -78,7 +78,7 @@ class VolumeGroupTypes(Kept[VolumeGroupType]):
             GROUP_TYPES.delete(connection, GROUP_TYPES.among([type_id]))
 
 
-class VolumeGroups(Kept[VolumeGroup]):
+class VolumeGroups(Records[VolumeGroup]):
     table, record = GROUPS, VolumeGroup
 
     def __init__(

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from computeapi import randomness
 from computeapi.backends.volume import Volume
-from computeapi.backends.volume.local.kept import Kept
+from computeapi.backends.volume.local.records import Records
 from computeapi.context import Context
 from computeapi.db.volumes import MESSAGES, expired_messages
 
@@ -30,7 +30,7 @@ class Message:
     guaranteed_until: datetime
 
 
-class VolumeMessages(Kept[Message]):
+class VolumeMessages(Records[Message]):
     table, record = MESSAGES, Message
 
     def add(self, connection: sa.Connection, context: Context, volume: Volume, event: str, text: str) -> None:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from computeapi import errors, randomness
 from computeapi.backends.volume import VolumeType
-from computeapi.backends.volume.local.kept import Kept
+from computeapi.backends.volume.local.records import Records
 from computeapi.context import Context
 from computeapi.db import volume_types
 from computeapi.db.engine import conflicts
@@ -26,7 +26,7 @@ class QosSpecs:
     specs: Mapping[str, str] = field(default_factory=dict)
 
 
-class VolumeQos(Kept[QosSpecs]):
+class VolumeQos(Records[QosSpecs]):
     """QoS specs; the caller checks who may see and change them."""
 
     table, record = QOS, QosSpecs

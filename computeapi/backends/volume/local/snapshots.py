@@ -8,8 +8,8 @@ from computeapi.backends.rights import check_writer
 from computeapi.backends.volume import Snapshot, Volume
 from computeapi.backends.volume.local.files import Contents
 from computeapi.backends.volume.local.filling import Filler
-from computeapi.backends.volume.local.kept import KeptWithSize, check_metadata
 from computeapi.backends.volume.local.quotas import VolumeQuotas
+from computeapi.backends.volume.local.records import SizedRecords, check_metadata
 from computeapi.context import Context
 from computeapi.db.engine import Store
 from computeapi.db.volumes import SNAPSHOTS, VOLUMES
@@ -18,7 +18,7 @@ FOLLOWING = {'creating': ('creating', 'available', 'error'), 'deleting': ('delet
 """The statuses that a hypervisor may report of a snapshot, by its current one."""
 
 
-class VolumeSnapshots(KeptWithSize[Snapshot]):
+class VolumeSnapshots(SizedRecords[Snapshot]):
     table, record = SNAPSHOTS, Snapshot
 
     def __init__(self, store: Store, clock: Callable[[], datetime], quotas: VolumeQuotas, filler: Filler):

@@ -14,8 +14,8 @@ from computeapi import errors, randomness
 from computeapi.backends.rights import check_writer
 from computeapi.backends.volume import Volume
 from computeapi.backends.volume.local.base import project_of, unfit
-from computeapi.backends.volume.local.kept import Kept
 from computeapi.backends.volume.local.quotas import VolumeQuotas
+from computeapi.backends.volume.local.records import Records
 from computeapi.context import Context
 from computeapi.db import volumes
 from computeapi.db.engine import Store
@@ -37,7 +37,7 @@ class Transfer:
     created_at: datetime
 
 
-class VolumeTransfers(Kept[Transfer]):
+class VolumeTransfers(Records[Transfer]):
     table, record = TRANSFERS, Transfer
 
     def __init__(self, store: Store, clock: Callable[[], datetime], quotas: VolumeQuotas):

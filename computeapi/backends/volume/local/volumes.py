@@ -8,8 +8,8 @@ from computeapi import errors
 from computeapi.backends.rights import owns
 from computeapi.backends.volume import Volume, VolumeType
 from computeapi.backends.volume.local.base import unfit
+from computeapi.backends.volume.local.creation import MAX_SIZE, VolumeCreation, checked_size, from_image
 from computeapi.backends.volume.local.files import Contents
-from computeapi.backends.volume.local.making import MAX_SIZE, VolumeMaking, checked_size, from_image
 from computeapi.backends.volume.local.types import keep_type
 from computeapi.context import Context
 from computeapi.db import volumes
@@ -22,7 +22,7 @@ UNDELETABLE = (
 )
 
 
-class VolumeLife(VolumeMaking):
+class VolumeLife(VolumeCreation):
     def metadata_values(
         self, context: Context, *, filters: Mapping[str, Any] | None = None, all_projects: bool = False
     ) -> dict[str, builtins.list[str]]:

@@ -22,6 +22,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
+from computeapi.backends.atomic_files import write
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu.bridges import firewall, links
 from computeapi.backends.hypervisor.qemu.bridges.admission import admitted
@@ -29,7 +30,6 @@ from computeapi.backends.hypervisor.qemu.bridges.command import run
 from computeapi.backends.hypervisor.qemu.bridges.dhcp import DhcpServer
 from computeapi.backends.hypervisor.qemu.bridges.taps import Interface, Taps, changing, port_of, tap_of
 from computeapi.backends.hypervisor.qemu.bridges.wires import Documents, Segment, Wire, Wiring, read
-from computeapi.backends.whole_files import write
 from computeapi.context import Context
 
 LOG = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ class UnreadableToken(Error):
     text = 'The token of this task cannot be decrypted: was it encrypted with another [service_user]task_token_key?'
 
 
-class Seal:
+class Cipher:
     """Encrypts with the first key, and decrypts with any; without a key nothing is stored.
 
     ValueError for a key that is not 32 bytes in URL-safe base64.
@@ -24,11 +24,11 @@ class Seal:
     def __init__(self, keys: Sequence[str] = ()):
         self.fernet = _fernet_of(keys) if keys else None
 
-    def closed(self, token: str | None) -> str | None:
+    def encrypt(self, token: str | None) -> str | None:
         """The encrypted text for the database; None if it is not to be stored."""
         return self.fernet.encrypt(token.encode()).decode() if self.fernet and token else None
 
-    def opened(self, sealed: str | None) -> str | None:
+    def decrypt(self, sealed: str | None) -> str | None:
         """The plain text; UnreadableToken if it was encrypted with another key."""
         if sealed is None or self.fernet is None:
             return None

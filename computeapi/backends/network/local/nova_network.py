@@ -3,9 +3,9 @@
 import ipaddress
 
 from computeapi import errors
-from computeapi.backends.network.former import DNSDomain, DNSEntry, FixedIP, PoolAddress
 from computeapi.backends.network.local import addresses, pools
 from computeapi.backends.network.local.base import NetworkStore
+from computeapi.backends.network.nova_network import DNSDomain, DNSEntry, FixedIP, PoolAddress
 from computeapi.context import Context
 from computeapi.db import dns, subnet_addresses
 from computeapi.db.network_collection import Document, Work
@@ -13,8 +13,8 @@ from computeapi.db.networks import SUBNETS
 from computeapi.db.ports import PORTS
 
 
-class LocalFormerNetworks(NetworkStore):
-    """Implements compute's `FormerNetworks`."""
+class LocalNovaNetworkOperations(NetworkStore):
+    """Implements compute's `NovaNetworkOperations`."""
 
     # Fixed addresses
 
@@ -50,10 +50,10 @@ class LocalFormerNetworks(NetworkStore):
             return pools.add(work, addresses, pool, interface)
 
     def remove_pool_addresses(self, context: Context, addresses: str) -> None:
-        notices = self.resources.notices
+        notifications = self.resources.notifications
         with self.changing(context) as work:
-            notice = notices.note(work, pools.remove(work, addresses))
-        notices.send(context, notice)
+            notification = notifications.note(work, pools.remove(work, addresses))
+        notifications.send(context, notification)
 
     # DNS names
 

@@ -33,7 +33,7 @@ class Identified(Protocol):
 Record = TypeVar('Record', bound=Identified)
 
 
-class Kept(Generic[Record]):
+class Records(Generic[Record]):
     """Records of one table; a caller sees those of its project, or all if they do not belong to projects."""
 
     table: FactTable
@@ -89,7 +89,7 @@ class Kept(Generic[Record]):
         return replace(found, **facts)
 
 
-class KeptWithSize(Kept[Record]):
+class SizedRecords(Records[Record]):
     """Records with a size."""
 
     def totals(

@@ -3,7 +3,7 @@
 import pytest
 
 from computeapi import errors
-from computeapi.backends.network.former import DNSDomain, DNSEntry, FixedIP, PoolAddress
+from computeapi.backends.network.nova_network import DNSDomain, DNSEntry, FixedIP, PoolAddress
 from tests.backends.implementations import ADMIN, ALICE, BOB, OwnNetworks
 from tests.backends.test_network import addresses
 

@@ -50,7 +50,7 @@ class DNSEntry:
     kind: str | None = None
 
 
-class FormerNetworks(Protocol):
+class NovaNetworkOperations(Protocol):
     """A part of Networks; NotSupported if a network service has no equivalent."""
 
     def fixed_ip(self, context: Context, address: str) -> FixedIP:

@@ -13,7 +13,7 @@ from computeapi.backends.volume import Volume, VolumeType
 from computeapi.backends.volume.local.base import STORAGE, VolumeStore, project_of
 from computeapi.backends.volume.local.files import Contents
 from computeapi.backends.volume.local.groups import VolumeGroup, check_member
-from computeapi.backends.volume.local.kept import check_metadata
+from computeapi.backends.volume.local.records import check_metadata
 from computeapi.backends.volume.local.types import keep_type
 from computeapi.context import Context
 from computeapi.db.volume_groups import GROUPS
@@ -41,7 +41,7 @@ class Origin:
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 
-class VolumeMaking(VolumeStore):
+class VolumeCreation(VolumeStore):
     def create(
         self,
         context: Context,
