@@ -180,7 +180,7 @@ def qemu_hypervisor(conf: cfg.ConfigOpts, store: Store, images: Images) -> Hyper
         around['exports'] = cinder_connections(conf)
     elif conf.volume.backend == 'local':
         around['volumes'] = volume_files(conf, images).path
-    driver: Hypervisor = drivers.local_driver(conf, images, drivers.Around(**around))
+    driver: Hypervisor = drivers.local_driver(conf, images, drivers.GuestServices(**around))
     return driver
 
 

@@ -19,10 +19,10 @@ import pytest
 from oslo_config import cfg
 
 from computeapi.backends.hypervisor import HypervisorError
-from computeapi.backends.hypervisor.qemu import running
+from computeapi.backends.hypervisor.qemu import detached_process
 from computeapi.backends.hypervisor.qemu.bridges import Bridges
 from computeapi.backends.hypervisor.qemu.bridges.dhcp import DhcpServer
-from computeapi.backends.hypervisor.qemu.drivers import Around, guest_subnets_of, local_driver
+from computeapi.backends.hypervisor.qemu.drivers import GuestServices, guest_subnets_of, local_driver
 from computeapi.backends.network.local import LocalNetworks
 from computeapi.backends.network.protocols import NUMBERS, OF_IPV6
 from computeapi.errors import SecurityGroupRuleExists
@@ -274,7 +274,7 @@ def test_what_is_there_is_not_disturbed(tmp_path, networks, bridges):
     bridges_in(tmp_path, networks).refresh()
     assert (processes(tmp_path), run('ip', 'link'), run('nft', 'list', 'ruleset')) == before
     [server] = processes(tmp_path)
-    assert running.ended(server, signal.SIGKILL)
+    assert detached_process.ended(server, signal.SIGKILL)
     bridges.refresh()
     assert processes(tmp_path) not in ([], [server])
 
@@ -511,7 +511,7 @@ def ended(said):
 def test_the_driver_plugs_its_guests_in(guests, networks, servers):
     guests.conf.set_override('network', 'bridge', 'qemu')
     guests.conf.set_override('hosts', 1, 'qemu')
-    driver = local_driver(guests.conf, guests.images, Around(networks.resources))
+    driver = local_driver(guests.conf, guests.images, GuestServices(networks.resources))
     server = servers.get(servers.add(host='compute', network_info=[make_port(networks)]))
     driver.spawn(server, [])
     driver.plug(server, [make_port(networks)])
@@ -532,13 +532,13 @@ def test_the_driver_plugs_its_guests_in(guests, networks, servers):
 def test_bridges_are_of_one_host_and_for_built_in_networks(guests, networks):
     guests.conf.set_override('network', 'bridge', 'qemu')
     with pytest.raises(cfg.ConfigFileValueError, match='several'):
-        local_driver(guests.conf, guests.images, Around(networks.resources))
+        local_driver(guests.conf, guests.images, GuestServices(networks.resources))
     guests.conf.set_override('hosts', 1, 'qemu')
     with pytest.raises(cfg.ConfigFileValueError, match='built-in'):
         local_driver(guests.conf, guests.images)
     guests.conf.set_override('guest_subnets', ['10.0.0.1/8'], 'qemu')
     with pytest.raises(cfg.ConfigFileValueError, match='guest_subnets: 10.0.0.1/8 has host bits set'):
-        local_driver(guests.conf, guests.images, Around(networks.resources))
+        local_driver(guests.conf, guests.images, GuestServices(networks.resources))
 
 
 def test_guests_may_be_on_the_built_in_networks(guests, networks):

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import pytest
 
 from computeapi.backends.hypervisor import HypervisorError
-from computeapi.backends.hypervisor.qemu.drivers import Around, local_driver
+from computeapi.backends.hypervisor.qemu.drivers import GuestServices, local_driver
 from computeapi.errors import AttachmentNotFound
 from tests.guests.test_volumes import GIB, device_of, started
 
@@ -50,7 +50,7 @@ def cinder(tmp_path):
 @pytest.fixture
 def driver(guests, cinder):
     guests.conf.set_override('detach_seconds', 20, 'qemu')
-    return local_driver(guests.conf, guests.images, Around(connections=cinder))
+    return local_driver(guests.conf, guests.images, GuestServices(connections=cinder))
 
 
 @pytest.fixture

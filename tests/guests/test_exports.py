@@ -11,7 +11,7 @@ import webob
 
 from computeapi.backends.hypervisor.qemu import exports as module
 from computeapi.backends.hypervisor.qemu import volumes as attached
-from computeapi.backends.hypervisor.qemu.drivers import Around, exports_of, local_driver
+from computeapi.backends.hypervisor.qemu.drivers import GuestServices, exports_of, local_driver
 from computeapi.backends.hypervisor.qemu.exported_volumes import keys_of
 from computeapi.backends.hypervisor.qemu.exports import VolumeExport
 from computeapi.backends.hypervisor.qemu.work import TooSlow
@@ -60,7 +60,7 @@ class Hosts:
 @pytest.fixture
 def driver(guests, volumes):
     guests.conf.set_override('detach_seconds', 20, 'qemu')
-    return local_driver(guests.conf, guests.images, Around(exports=Hosts(volumes)))
+    return local_driver(guests.conf, guests.images, GuestServices(exports=Hosts(volumes)))
 
 
 def exporter_of(guests, attachment_id):

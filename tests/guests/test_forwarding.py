@@ -11,7 +11,7 @@ import pytest
 
 from computeapi.backends.hypervisor.qemu import monitor
 from computeapi.backends.hypervisor.qemu.bridges.wires import WireRule
-from computeapi.backends.hypervisor.qemu.drivers import Around, local_driver
+from computeapi.backends.hypervisor.qemu.drivers import GuestServices, local_driver
 from computeapi.backends.hypervisor.qemu.forwarding import Forward, Forwarding, admits, forwards_of, loopback_of
 from computeapi.backends.hypervisor.qemu.process import GuestProcess
 from computeapi.errors import Error
@@ -27,7 +27,7 @@ OPEN = {'security_groups': [], 'port_security_enabled': False}
 
 @pytest.fixture
 def driver(guests, networks):
-    return local_driver(guests.conf, guests.images, Around(networks.resources))
+    return local_driver(guests.conf, guests.images, GuestServices(networks.resources))
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_the_ports_follow_the_network_service(networks, driver, boot, floating, 
     assert answers(here, 10022)
     # Another process knows what the previous one configured.
     networks.disassociate_floating_ip(ADMIN, address)
-    local_driver(guests.conf, guests.images, Around(networks.resources)).upkeep()
+    local_driver(guests.conf, guests.images, GuestServices(networks.resources)).upkeep()
     assert not answers(here, 10022)
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from computeapi.backends.hypervisor import HypervisorError
+from computeapi.backends.hypervisor.qemu import detached_process
 from computeapi.backends.hypervisor.qemu import process as module
-from computeapi.backends.hypervisor.qemu import running
+from computeapi.backends.hypervisor.qemu.detached_process import DetachedProcess
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder
 from computeapi.backends.hypervisor.qemu.process import FolderProcess
-from computeapi.backends.hypervisor.qemu.running import Running
 from tests.patience import eventually
 
 PATIENCE = 20
@@ -77,7 +77,7 @@ def exiting(tmp_path):
 
 
 def test_what_is_exiting_is_waited_for(tmp_path, exiting):
-    ending = Running(tmp_path / 'guest.pid', str(tmp_path))
+    ending = DetachedProcess(tmp_path / 'guest.pid', str(tmp_path))
     assert not ending.runs
     exiting.stdin.close()
     assert ending.end() and exiting.poll() == 0
@@ -85,8 +85,8 @@ def test_what_is_exiting_is_waited_for(tmp_path, exiting):
 
 
 def test_what_never_exits_is_told_of_and_gets_no_signal(tmp_path, exiting, monkeypatch):
-    monkeypatch.setattr(running, 'END_SECONDS', 0.1)
-    ending = Running(tmp_path / 'guest.pid', str(tmp_path))
+    monkeypatch.setattr(detached_process, 'END_SECONDS', 0.1)
+    ending = DetachedProcess(tmp_path / 'guest.pid', str(tmp_path))
     assert not ending.end() and ending.number.exists()
     assert exiting.poll() is None
 

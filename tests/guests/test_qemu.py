@@ -18,12 +18,12 @@ from pycdlib import PyCdlib
 
 from computeapi.backends.hypervisor import HypervisorError, NotYet, Outdated, PowerState, Unfit
 from computeapi.backends.hypervisor.behaviour import at_once
-from computeapi.backends.hypervisor.qemu import departure, landing
+from computeapi.backends.hypervisor.qemu import migration_destination, migration_source
 from computeapi.backends.hypervisor.qemu.child import Child
 from computeapi.backends.hypervisor.qemu.console_log import MOST_BYTES
+from computeapi.backends.hypervisor.qemu.detached_process import is_alive
 from computeapi.backends.hypervisor.qemu.monitor import Monitor
 from computeapi.backends.hypervisor.qemu.process import GuestProcess, exporter_of
-from computeapi.backends.hypervisor.qemu.running import is_alive
 from computeapi.backends.image import blank
 from tests.conftest import FLAVOR
 from tests.guests import boot_sector
@@ -675,7 +675,7 @@ def test_a_move_to_a_host_that_fails_leaves_it_running(driver, made):
 
 def test_a_guest_goes_on_where_it_is_until_it_is_said_to_run_on_the_other_host(driver, made, monkeypatch):
     """The destination has everything, and is paused."""
-    monkeypatch.setattr(departure, 'SWITCH_SECONDS', 0.5)
+    monkeypatch.setattr(migration_source, 'SWITCH_SECONDS', 0.5)
     server = made()
     driver.spawn(server, [])
     wrote(driver, server, f'{BANNER}01')
@@ -830,7 +830,7 @@ def test_a_host_that_was_taken_over_fills_no_memory_with_what_it_packed(driver, 
     server = made()
     driver.spawn(server, [], {'openstack/latest/user_data': b'#!'})
     described = driver.describe(server)
-    half = base64.b64encode(zlib.compress(bytes(landing.MOST_FILES_BYTES // 2 + 1))).decode()
+    half = base64.b64encode(zlib.compress(bytes(migration_destination.MOST_FILES_BYTES // 2 + 1))).decode()
     with pytest.raises(HypervisorError, match='is too large'):
         driver.prepare_migration(server, 'compute2', described | {'files': {'config.iso': half, 'two.iso': half}})
     assert driver.prepare_migration(server, 'compute2', described)['port']

@@ -10,7 +10,7 @@ from dataclasses import fields, replace
 import pytest
 
 from computeapi.backends.hypervisor import HypervisorError
-from computeapi.backends.hypervisor.qemu.drivers import Around, local_driver
+from computeapi.backends.hypervisor.qemu.drivers import GuestServices, local_driver
 from computeapi.backends.volume.local.filling import PASSING
 from computeapi.clock import utcnow
 from computeapi.db.servers import BlockDevice
@@ -29,7 +29,7 @@ GIB = 1024**3
 @pytest.fixture
 def driver(guests, files):
     guests.conf.set_override('detach_seconds', SECONDS, 'qemu')
-    return local_driver(guests.conf, guests.images, Around(volumes=files.path))
+    return local_driver(guests.conf, guests.images, GuestServices(volumes=files.path))
 
 
 def settled(get, thing_id):

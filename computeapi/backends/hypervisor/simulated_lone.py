@@ -11,7 +11,7 @@ from computeapi.backends.hypervisor import Host, PowerState
 from computeapi.backends.hypervisor.behaviour import Behaviour, ConfiguredRules
 from computeapi.backends.hypervisor.simulated import SimulatedHypervisor
 from computeapi.backends.hypervisor.simulated_hosts import SimulatedHosts, connector
-from computeapi.backends.hypervisor.simulated_landing import Landing, send
+from computeapi.backends.hypervisor.simulated_migration import MigrationReceiver, send
 from computeapi.db.domains import DOMAINS
 from computeapi.db.engine import Store
 from computeapi.db.servers import Server
@@ -43,11 +43,11 @@ class LoneSimulatedHypervisor(SimulatedHypervisor):
         super().__init__(store, options, clock)
         self.behaviour = Behaviour(None, ConfiguredRules(options), self.seconds)
         self.simulated_hosts = LoneHost(store, options, clock, name, address)
-        self.landing = Landing(store, name, address)
+        self.receiver = MigrationReceiver(store, name, address)
 
     def prepare_migration(self, server: Server, host: str, machine: Mapping[str, Any]) -> Mapping[str, Any]:
         super().prepare_migration(server, host, machine)
-        return self.landing.facts
+        return self.receiver.facts
 
     def migrate(self, server: Server, host: str, facts: Mapping[str, Any]) -> None:
         self.act('migrate', server)
@@ -57,7 +57,7 @@ class LoneSimulatedHypervisor(SimulatedHypervisor):
 
     def prepare_live_migration(self, server: Server, host: str, machine: Mapping[str, Any]) -> Mapping[str, Any]:
         super().prepare_live_migration(server, host, machine)
-        return self.landing.facts
+        return self.receiver.facts
 
     def live_migrate(self, server: Server, host: str, facts: Mapping[str, Any], wish: str) -> bool:
         if wish == 'cancelling':

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from computeapi.backends.atomic_files import write
-from computeapi.backends.hypervisor.qemu.machine import processor
+from computeapi.backends.hypervisor.qemu.command_line import processor
 from computeapi.backends.image import blank
 
 LOG = logging.getLogger(__name__)

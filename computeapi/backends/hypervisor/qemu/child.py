@@ -8,8 +8,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from computeapi.backends.hypervisor.qemu.detached_process import LOOK_SECONDS, DetachedProcess, lives
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder
-from computeapi.backends.hypervisor.qemu.running import LOOK_SECONDS, Running, lives
 
 # The output has another name until it is complete.
 SCRIPT = 'echo $$ > "$0.pid"; : > "$0.part"; "$@" && mv "$0.part" "$0"; rm -f "$0.pid"'
@@ -24,7 +24,7 @@ class Child:
 
     def __init__(self, target: Path):
         self.target, self.part, self.number = target, suffixed(target, 'part'), suffixed(target, 'pid')
-        self.running = Running(self.number, str(target))
+        self.running = DetachedProcess(self.number, str(target))
 
     @property
     def is_under_way(self) -> bool:

@@ -5,8 +5,8 @@ import os
 from pathlib import Path
 
 from computeapi.backends.atomic_files import write
+from computeapi.backends.hypervisor.qemu.command_line import CONSOLE_LOG
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder
-from computeapi.backends.hypervisor.qemu.machine import CONSOLE_LOG
 
 LOG = logging.getLogger(__name__)
 MOST_BYTES, KEPT_BYTES = 2**20, 2**18

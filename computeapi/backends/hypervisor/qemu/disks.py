@@ -10,9 +10,9 @@ from computeapi import randomness
 from computeapi.backends.hypervisor import HypervisorError, Unfit
 from computeapi.backends.hypervisor.qemu import config_drive, qemu_img
 from computeapi.backends.hypervisor.qemu.base_images import BaseImage
+from computeapi.backends.hypervisor.qemu.command_line import text
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder
 from computeapi.backends.hypervisor.qemu.guest import Disk, QemuGuest
-from computeapi.backends.hypervisor.qemu.machine import text
 from computeapi.db.servers import BlockDevice, Server
 
 MIB, GIB = 2**20, 2**30

@@ -23,14 +23,14 @@ from computeapi.backends.hypervisor import (
 )
 from computeapi.backends.hypervisor.behaviour import at_once
 from computeapi.backends.hypervisor.qemu import (
-    departure,
-    diagnosis,
-    landing,
-    machine,
-    making,
+    command_line,
+    diagnostics,
+    guest_lifecycle,
+    migration_destination,
+    migration_source,
     plugging,
     power,
-    sharing,
+    shared_storage,
     snapshots,
     volumes,
 )
@@ -43,7 +43,7 @@ from computeapi.db.server_shares import AttachedShare
 from computeapi.db.servers import BlockDevice, Server
 
 LOG = logging.getLogger(__name__)
-SOCKETS = {'vnc': machine.VNC, 'serial': machine.SERIAL, 'spice': machine.SPICE}
+SOCKETS = {'vnc': command_line.VNC, 'serial': command_line.SERIAL, 'spice': command_line.SPICE}
 """The sockets of consoles, by protocol."""
 CONNECT_SECONDS = 5
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
@@ -105,7 +105,9 @@ class QemuHypervisor:
     def upkeep(self) -> None:
         """A failure of one action does not keep the others from running."""
         hosts = self.driven.values()
-        acts = [act for host in hosts for act in (partial(landing.settle_running, host.folder), host.tidy)]
+        acts = [
+            act for host in hosts for act in (partial(migration_destination.settle_running, host.folder), host.tidy)
+        ]
         for act in (*acts, *{host.networks.refresh for host in hosts}):
             try:
                 act()
@@ -139,7 +141,7 @@ class QemuHypervisor:
         host = self.host(server.host)
         with wanting_room(host), host.folder.claimed(server.uuid, self.token) as folder:
             if settles:
-                landing.settle(folder)
+                migration_destination.settle(folder)
             yield GuestWork(host, folder, server, self.passed)
 
     def look(self, server: Server) -> GuestWork:
@@ -156,11 +158,11 @@ class QemuHypervisor:
         former_host: str | None = None,
     ) -> None:
         with self.at(server) as work:
-            making.spawn(work, devices, config_drive or {}, sharing.left(work, former_host))
+            guest_lifecycle.spawn(work, devices, config_drive or {}, shared_storage.left(work, former_host))
 
     def destroy(self, server: Server) -> None:
         with self.at(server) as work:
-            making.destroy(work)
+            guest_lifecycle.destroy(work)
 
     def power_on(self, server: Server) -> None:
         with self.at(server) as work:
@@ -253,7 +255,7 @@ class QemuHypervisor:
 
     def describe(self, server: Server) -> Mapping[str, Any]:
         with wanting_room(self.host(server.host)):
-            return departure.describe(self.look(server))
+            return migration_source.describe(self.look(server))
 
     def prepare_migration(self, server: Server, host: str, machine: Mapping[str, Any]) -> Mapping[str, Any]:
         return self.prepare(server, host, machine, live=False) if host != server.host else {}
@@ -262,26 +264,26 @@ class QemuHypervisor:
         with self.at(server) as work:
             power.off(work, 'migrate')
             if host != server.host:
-                departure.copy(work, host, facts)
+                migration_source.copy(work, host, facts)
                 work.disconnect_volumes(work.folder.existing())
 
     def check_live_migration(self, server: Server, host: str) -> None:
-        departure.check(self.look(server))
+        migration_source.check(self.look(server))
 
     def prepare_live_migration(self, server: Server, host: str, machine: Mapping[str, Any]) -> Mapping[str, Any]:
         return self.prepare(server, host, machine, live=True)
 
     def prepare(self, server: Server, host: str, machine: Mapping[str, Any], *, live: bool) -> Mapping[str, Any]:
         with self.at(replace(server, host=host), settles=False) as work:
-            return landing.prepare(work, server.host, machine, live=live)
+            return migration_destination.prepare(work, server.host, machine, live=live)
 
     def sees_disks(self, server: Server, host: str, machine: Mapping[str, Any]) -> bool | None:
         folder = self.host(host).folder
-        return sharing.seen(folder, server.host, server.uuid, machine) is not None if machine['sizes'] else None
+        return shared_storage.seen(folder, server.host, server.uuid, machine) is not None if machine['sizes'] else None
 
     def live_migrate(self, server: Server, host: str, facts: Mapping[str, Any], wish: str) -> bool:
         with self.at(server) as work:
-            return departure.move(work, host, facts, wish)
+            return migration_source.move(work, host, facts, wish)
 
     # ------------------------------------------------------------ queries
 
@@ -290,10 +292,10 @@ class QemuHypervisor:
 
     def bus_addresses(self, server: Server, devices: Sequence[BlockDevice]) -> Mapping[str, BusAddress]:
         host = self.host(server.host)
-        return making.places(self.folder(server).read(), server, devices, host.options.machine)
+        return guest_lifecycle.places(self.folder(server).read(), server, devices, host.options.machine)
 
     def diagnostics(self, server: Server, devices: Sequence[BlockDevice]) -> Mapping[str, Any]:
-        return diagnosis.diagnose(self.look(server), devices)
+        return diagnostics.diagnose(self.look(server), devices)
 
     def console_output(self, server: Server, lines: int | None) -> str:
         return ConsoleLog(self.folder(server)).read(lines)

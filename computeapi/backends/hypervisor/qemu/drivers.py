@@ -29,11 +29,11 @@ from computeapi.backends.hypervisor.qemu.volume_access import (
 from computeapi.backends.image import Images
 
 if TYPE_CHECKING:
-    from computeapi.backends.hypervisor.qemu.switched import PortBindings
+    from computeapi.backends.hypervisor.qemu.open_vswitch import PortBindings
 
 
 @dataclass(frozen=True)
-class Around:
+class GuestServices:
     """The network and volume services around the guests.
 
     wires, volumes: of built-in services on the same machine: the network resources, and the paths of the volumes' data.
@@ -47,10 +47,10 @@ class Around:
     exports: VolumeConnections | None = None
 
 
-ALONE = Around()
+ALONE = GuestServices()
 
 
-def local_driver(conf: cfg.ConfigOpts, images: Images, around: Around = ALONE) -> QemuHypervisor:
+def local_driver(conf: cfg.ConfigOpts, images: Images, around: GuestServices = ALONE) -> QemuHypervisor:
     """The driver of this machine, as one host or as several."""
     options = conf.qemu
     name, numbers = options.host_name or socket.gethostname(), range(1, options.hosts + 1)
@@ -58,7 +58,7 @@ def local_driver(conf: cfg.ConfigOpts, images: Images, around: Around = ALONE) -
     return driver_of(conf, names, images, around)
 
 
-def driver_of(conf: cfg.ConfigOpts, names: list[str], images: Images, around: Around = ALONE) -> QemuHypervisor:
+def driver_of(conf: cfg.ConfigOpts, names: list[str], images: Images, around: GuestServices = ALONE) -> QemuHypervisor:
     """The driver of these hosts; cfg.Error if no QEMU can be run as configured."""
     options, state = conf.qemu, state_path(conf)
     hosts = {name: instances_path(conf) / 'hosts' / name for name in names}
@@ -99,7 +99,7 @@ def exports_of(conf: cfg.ConfigOpts, folder: Path, path_of: VolumePath) -> Volum
 
 
 def networks_of(
-    options: cfg.ConfigOpts.GroupAttr, hosts: Mapping[str, Path], state: Path, around: Around
+    options: cfg.ConfigOpts.GroupAttr, hosts: Mapping[str, Path], state: Path, around: GuestServices
 ) -> GuestNetworks:
     """hosts: their folders."""
     if options.network == 'user':
@@ -114,8 +114,8 @@ def networks_of(
                 '[qemu]network: ovs requires the networks of Neutron, [network]backend = neutron'
             )
         with host_extra('[qemu]network'):
-            from computeapi.backends.hypervisor.qemu.switched import Switched
-        return Switched(state / 'networks', around.bindings, next(iter(hosts)), options.ovsdb_connection)
+            from computeapi.backends.hypervisor.qemu.open_vswitch import OpenVSwitch
+        return OpenVSwitch(state / 'networks', around.bindings, next(iter(hosts)), options.ovsdb_connection)
     if around.wires is None:
         raise cfg.ConfigFileValueError('[qemu]network: bridge requires the built-in networks, [network]backend = local')
     return Bridges(state / 'networks', around.wires, guest_subnets_of(options), options.metadata_port)
@@ -128,7 +128,7 @@ def guest_subnets_of(options: cfg.ConfigOpts.GroupAttr) -> list[IPv4Network]:
         raise cfg.ConfigFileValueError(f'[qemu]guest_subnets: {error}') from None
 
 
-def forwarding_of(options: cfg.ConfigOpts.GroupAttr, hosts: Sequence[Path], around: Around) -> Forwarding | None:
+def forwarding_of(options: cfg.ConfigOpts.GroupAttr, hosts: Sequence[Path], around: GuestServices) -> Forwarding | None:
     """None: floating addresses are not forwarded."""
     if around.wires is None or not options.forwarded_ports:
         return None
@@ -136,7 +136,7 @@ def forwarding_of(options: cfg.ConfigOpts.GroupAttr, hosts: Sequence[Path], arou
     return Forwarding(hosts, around.wires, options.forwarded_ports, lowest)
 
 
-def volumes_of(conf: cfg.ConfigOpts, name: str, hosts: list[Path], around: Around) -> VolumeAccess:
+def volumes_of(conf: cfg.ConfigOpts, name: str, hosts: list[Path], around: GuestServices) -> VolumeAccess:
     my_ip = conf.qemu.my_ip
     if around.exports is not None:
         return ExportedVolumes(around.exports, name, my_ip)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from computeapi.backends.hypervisor import HypervisorError
-from computeapi.backends.hypervisor.qemu import machine
+from computeapi.backends.hypervisor.qemu import command_line
 from computeapi.backends.hypervisor.qemu.bridges.wires import Documents, Wire, WireRule, read_wires, understood
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder, HostFolder
 from computeapi.backends.hypervisor.qemu.guest import QemuGuest
@@ -121,7 +121,7 @@ class Forwarding:
                 for port in self.ports if owners.get(loopback_of(floating)) == floating else ():
                     if admits(wire.rules, port):
                         here = port if port >= self.lowest else port + RAISED_BY
-                        yield Forward(machine.netdev_of(card), loopback_of(floating), here, str(fixed), port)
+                        yield Forward(command_line.netdev_of(card), loopback_of(floating), here, str(fixed), port)
 
     def _tell(self, folder: GuestFolder, wanted: frozenset[Forward]) -> set[str]:
         """Returns what has failed; HypervisorError if the guest's QEMU does not answer."""

@@ -16,7 +16,7 @@ from typing import Any, Self
 import orjson
 
 from computeapi.backends.hypervisor import HypervisorError
-from computeapi.backends.hypervisor.qemu import machine
+from computeapi.backends.hypervisor.qemu import command_line
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder
 from computeapi.backends.hypervisor.qemu.sockets import connected
 from computeapi.backends.hypervisor.qemu.work import GuestWork
@@ -42,7 +42,7 @@ class GuestAgent:
     """A connection to the agent, as a context manager; Silent if no agent answers."""
 
     def __init__(self, folder: GuestFolder):
-        self.path = folder / machine.AGENT
+        self.path = folder / command_line.AGENT
         self.heard = b''
 
     def __enter__(self) -> Self:

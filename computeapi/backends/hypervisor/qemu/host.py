@@ -11,9 +11,9 @@ from oslo_config import cfg
 from computeapi.backends.hypervisor import Host
 from computeapi.backends.hypervisor.qemu import accelerator
 from computeapi.backends.hypervisor.qemu.base_images import BaseImages
+from computeapi.backends.hypervisor.qemu.command_line import processor
 from computeapi.backends.hypervisor.qemu.console_log import ConsoleLog
 from computeapi.backends.hypervisor.qemu.folder import HostFolder
-from computeapi.backends.hypervisor.qemu.machine import processor
 from computeapi.backends.hypervisor.qemu.networks import GuestNetworks
 from computeapi.backends.hypervisor.qemu.process import GuestProcess, exporter_of
 from computeapi.backends.hypervisor.qemu.tls import HostCertificates

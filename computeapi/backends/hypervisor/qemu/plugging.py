@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from computeapi.backends.hypervisor import HypervisorError
-from computeapi.backends.hypervisor.qemu import machine
+from computeapi.backends.hypervisor.qemu import command_line
 from computeapi.backends.hypervisor.qemu.bridges import links
 from computeapi.backends.hypervisor.qemu.guest import Card, QemuGuest
-from computeapi.backends.hypervisor.qemu.making import card_of
+from computeapi.backends.hypervisor.qemu.guest_lifecycle import card_of
 from computeapi.backends.hypervisor.qemu.monitor import Monitor, Refusal
 from computeapi.backends.hypervisor.qemu.work import GuestWork, TooSlow
 
@@ -17,7 +17,7 @@ from computeapi.backends.hypervisor.qemu.work import GuestWork, TooSlow
 def plug(work: GuestWork, interfaces: Iterable[Mapping[str, Any]]) -> None:
     guest = work.folder.existing()
     for entry in interfaces:
-        slot = guest.free_slot(machine.FIRST_SLOT, machine.LAST_SLOT)
+        slot = guest.free_slot(command_line.FIRST_SLOT, command_line.LAST_SLOT)
         if slot is None:
             raise HypervisorError('The virtual machine has no room for one more interface.')
         card = card_of(work.server, entry, slot)
@@ -36,11 +36,11 @@ def connect(work: GuestWork, guest: QemuGuest, card: Card) -> None:
     if not work.process.runs:
         return
     with work.monitor() as monitor:
-        device = machine.card_device(guest, card, networks.card(*there))
+        device = command_line.card_device(guest, card, networks.card(*there))
         if device['id'] not in devices(monitor):
             # A netdev may be left over from an interrupted call.
             drop_netdev(monitor, card)
-            add_netdev(monitor, networks.netdev(*there) | {'id': machine.netdev_of(card)})
+            add_netdev(monitor, networks.netdev(*there) | {'id': command_line.netdev_of(card)})
             monitor.tell('device_add', device)
 
 
@@ -70,7 +70,7 @@ def unplug(work: GuestWork, interfaces: Iterable[Mapping[str, Any]]) -> None:
 
 def disconnect(work: GuestWork, monitor: Monitor, guest: QemuGuest, card: Card) -> None:
     """Remove the card; if the guest does not release it, it stays without a backend."""
-    name = machine.card_id(card)
+    name = command_line.card_id(card)
     if name in devices(monitor):
         # The request is repeated with each call, in case the guest has ignored it.
         monitor.execute('device_del', id=name)
@@ -84,13 +84,13 @@ def disconnect(work: GuestWork, monitor: Monitor, guest: QemuGuest, card: Card) 
 def drop_netdev(monitor: Monitor, card: Card) -> None:
     """The backend of the card; QEMU has no list of these."""
     with contextlib.suppress(Refusal):
-        monitor.execute('netdev_del', id=machine.netdev_of(card))
+        monitor.execute('netdev_del', id=command_line.netdev_of(card))
 
 
 def check_whole(monitor: Monitor, guest: QemuGuest) -> None:
     """HypervisorError if the guest has a device that a new QEMU resuming its memory would not have."""
-    own = {machine.card_id(card) for card in guest.cards}
-    if {name for name in devices(monitor) if name.startswith(machine.CARD)} - own:
+    own = {command_line.card_id(card) for card in guest.cards}
+    if {name for name in devices(monitor) if name.startswith(command_line.CARD)} - own:
         raise HypervisorError('The guest has not released an interface. It can be detached after a restart.')
 
 

@@ -3,10 +3,10 @@
 import os
 
 from computeapi.backends.hypervisor import HypervisorError, PowerState
-from computeapi.backends.hypervisor.qemu import disks, landing, machine
+from computeapi.backends.hypervisor.qemu import command_line, disks, migration_destination
 from computeapi.backends.hypervisor.qemu.guest import QemuGuest
 from computeapi.backends.hypervisor.qemu.guest_agent import GuestAgent
-from computeapi.backends.hypervisor.qemu.making import renew
+from computeapi.backends.hypervisor.qemu.guest_lifecycle import renew
 from computeapi.backends.hypervisor.qemu.monitor import Monitor
 from computeapi.backends.hypervisor.qemu.plugging import check_whole
 from computeapi.backends.hypervisor.qemu.work import GuestWork, TooSlow
@@ -96,7 +96,7 @@ def unpause(work: GuestWork) -> None:
 
 def state(work: GuestWork) -> PowerState | None:
     guest = work.folder.read()
-    if guest is None or guest.departed or not (guest.started or landing.has_arrived(work.folder, guest)):
+    if guest is None or guest.departed or not (guest.started or migration_destination.has_arrived(work.folder, guest)):
         return None
     if not work.process.runs:
         return PowerState.SHUTDOWN
@@ -171,7 +171,7 @@ def rescue(work: GuestWork, image_id: str | None) -> None:
     guest = work.folder.existing()
     if guest.rescue is None:
         base = work.image(image_id or work.server.image_id or '')
-        slot = guest.free_slot(machine.FIRST_SLOT, machine.LAST_SLOT)
+        slot = guest.free_slot(command_line.FIRST_SLOT, command_line.LAST_SLOT)
         if slot is None:
             raise HypervisorError('The virtual machine has no room for one more disk.')
         (work.folder / f'{disks.RESCUE}.qcow2').unlink(missing_ok=True)

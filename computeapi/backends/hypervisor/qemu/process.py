@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Sequence
 
 from computeapi.backends.hypervisor import HypervisorError
+from computeapi.backends.hypervisor.qemu.detached_process import LOOK_SECONDS, DetachedProcess
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder
 from computeapi.backends.hypervisor.qemu.monitor import Monitor
-from computeapi.backends.hypervisor.qemu.running import LOOK_SECONDS, Running
 
 LOG = logging.getLogger(__name__)
 START_SECONDS, PID_SECONDS, STARTING_SECONDS = 60, 5, 0.5
@@ -28,7 +28,7 @@ class FolderProcess:
 
     def __init__(self, folder: GuestFolder, name: str, mark: str):
         self.folder, self.name = folder, name
-        self.running = Running(folder / f'{name}.pid', mark)
+        self.running = DetachedProcess(folder / f'{name}.pid', mark)
 
     @property
     def pid(self) -> int | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from computeapi.backends.hypervisor.qemu import disks
-from computeapi.backends.hypervisor.qemu.machine import text
+from computeapi.backends.hypervisor.qemu.command_line import text
 
 
 class ServedFile(NamedTuple):

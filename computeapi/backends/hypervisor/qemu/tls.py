@@ -12,7 +12,7 @@ from oslo_config import cfg
 
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu import qemu_img
-from computeapi.backends.hypervisor.qemu.machine import text
+from computeapi.backends.hypervisor.qemu.command_line import text
 from computeapi.backends.hypervisor.qemu.user import GuestUser
 
 End = Literal['server', 'client']

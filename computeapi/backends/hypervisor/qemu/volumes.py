@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from computeapi.backends.hypervisor import HypervisorError
-from computeapi.backends.hypervisor.qemu import disks, machine
+from computeapi.backends.hypervisor.qemu import command_line, disks
 from computeapi.backends.hypervisor.qemu.guest import Disk, QemuGuest
 from computeapi.backends.hypervisor.qemu.monitor import Monitor, Refusal
 from computeapi.backends.hypervisor.qemu.plugging import devices, objects
@@ -28,7 +28,7 @@ def attach(work: GuestWork, device: BlockDevice) -> None:
     guest = work.folder.existing()
     disk = of(guest, device)
     if disk is None:
-        slot = guest.free_slot(machine.FIRST_SLOT, machine.LAST_SLOT)
+        slot = guest.free_slot(command_line.FIRST_SLOT, command_line.LAST_SLOT)
         if slot is None:
             raise HypervisorError('The virtual machine has no room for one more disk.')
         disk = disks.volume(device, slot)
@@ -45,10 +45,10 @@ def attach(work: GuestWork, device: BlockDevice) -> None:
 def connect(monitor: Monitor, guest: QemuGuest, disk: Disk) -> None:
     there = monitor.nodes()
     show(monitor, disk)
-    for node in machine.nodes(disk):
+    for node in command_line.nodes(disk):
         if node['node-name'] not in there:
             monitor.tell('blockdev-add', node | {'file': monitor.lent(node['file'])})
-    device = machine.device(guest, disk)
+    device = command_line.device(guest, disk)
     if device['id'] not in devices(monitor):
         monitor.tell('device_add', device)
 
@@ -74,7 +74,7 @@ def detach(work: GuestWork, device: BlockDevice) -> None:
 
 
 def disconnect(work: GuestWork, monitor: Monitor, guest: QemuGuest, disk: Disk) -> None:
-    name = machine.device(guest, disk)['id']
+    name = command_line.device(guest, disk)['id']
     if name in devices(monitor):
         # The request is repeated with each call, in case the guest has ignored it.
         monitor.execute('device_del', id=name)
@@ -217,7 +217,7 @@ def job_of(disk: Disk) -> str:
 
 def node_over(taken: Disk, file: str | None = None) -> dict[str, Any]:
     """The arguments of blockdev-add for the format layer above the file node."""
-    [node] = machine.nodes(taken)
+    [node] = command_line.nodes(taken)
     return node | {'file': file or files_of(taken)[0]}
 
 

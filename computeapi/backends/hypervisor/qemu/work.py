@@ -8,7 +8,7 @@ from typing import Any
 
 from computeapi.backends.hypervisor import HypervisorError, NotYet
 from computeapi.backends.hypervisor.behaviour import at_once
-from computeapi.backends.hypervisor.qemu import disks, machine
+from computeapi.backends.hypervisor.qemu import command_line, disks
 from computeapi.backends.hypervisor.qemu.base_images import BaseImage
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder
 from computeapi.backends.hypervisor.qemu.guest import Card, Disk, QemuGuest
@@ -108,7 +108,9 @@ class GuestWork:
             there = (guest.server_id, card.interface)
             return networks.netdev(*there), networks.card(*there)
 
-        arguments = machine.arguments(self.host.options, guest, self.host.accelerator, netdev, spice=self.host.spice)
-        for disk in machine.disks_of(guest):
+        arguments = command_line.arguments(
+            self.host.options, guest, self.host.accelerator, netdev, spice=self.host.spice
+        )
+        for disk in command_line.disks_of(guest):
             disks.check(disk)
         self.process.start([*arguments, *self.host.user.arguments, *more], files)

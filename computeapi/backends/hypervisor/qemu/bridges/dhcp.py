@@ -7,7 +7,7 @@ from pathlib import Path
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu.bridges.command import run
 from computeapi.backends.hypervisor.qemu.bridges.wires import Segment, Subnet, Wire
-from computeapi.backends.hypervisor.qemu.running import Running
+from computeapi.backends.hypervisor.qemu.detached_process import DetachedProcess
 
 LEASE_SECONDS = 86400
 ROUTER, NAME_SERVERS, MTU, ROUTES = 3, 6, 26, 121
@@ -19,7 +19,7 @@ class DhcpServer:
     def __init__(self, folder: Path, bridge: str):
         self.bridge = bridge
         self.number, self.digest = folder / f'{bridge}.pid', folder / f'{bridge}.dhcp'
-        self.running = Running(self.number, str(self.number))
+        self.running = DetachedProcess(self.number, str(self.number))
 
     def serve(self, segment: Segment, wires: Sequence[Wire]) -> None:
         """Serve these ports; a running server with the same configuration is left alone."""

@@ -33,7 +33,7 @@ class PortBindings(Protocol):
     def binding(self, context: Context, port_id: str, host: str) -> PortBinding: ...
 
 
-class Switched(Taps):
+class OpenVSwitch(Taps):
     """folder: records how each port was plugged, because Neutron may no longer know it when it is unplugged.
 
     connection: of the switch's database, e.g. tcp:127.0.0.1:6640."""

@@ -25,7 +25,7 @@ MOST_BYTES = 1024 * 1024
 TAKEN = b'taken\n'
 
 
-class Landing:
+class MigrationReceiver:
     """Receives machines into a store; starts to listen when `facts` is first read."""
 
     def __init__(self, store: Store, host: str, address: str):

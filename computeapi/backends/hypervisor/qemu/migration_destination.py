@@ -1,4 +1,4 @@
-"""The arrival of a guest from another host: its disks are created here, and written by the other host.
+"""The migration of a guest from another host: its disks are created here, and written by the other host.
 
 They are raw files, whatever they were at the source: two processes may have one open, because the guest's QEMU does not
 read it before the exporter has written the last of it.
@@ -19,7 +19,7 @@ from oslo_utils.uuidutils import is_uuid_like
 
 from computeapi.backends.atomic_files import write
 from computeapi.backends.hypervisor import HypervisorError, NotYet
-from computeapi.backends.hypervisor.qemu import disks, making, qemu_img, sharing, storage_daemon
+from computeapi.backends.hypervisor.qemu import disks, guest_lifecycle, qemu_img, shared_storage, storage_daemon
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder, HostFolder
 from computeapi.backends.hypervisor.qemu.guest import Disk, QemuGuest
 from computeapi.backends.hypervisor.qemu.monitor import Monitor
@@ -49,9 +49,9 @@ def prepare(work: GuestWork, source: str | None, machine: Mapping[str, Any], *, 
         return HERE
     if facts and work.exporter.runs and facts['live'] == live == work.process.runs:
         return facts
-    making.destroy(work)
+    guest_lifecycle.destroy(work)
     # A guest that is powered off gets disks of its own: the originals may be needed again as they were.
-    shared = sharing.seen(work.host.folder, source, work.server.uuid, machine) if live else None
+    shared = shared_storage.seen(work.host.folder, source, work.server.uuid, machine) if live else None
     guest = make(work, machine, shared)
     facts = guest.landing = {**export(work, [] if shared else guest.own_disks), 'live': live}
     if live:
@@ -90,13 +90,13 @@ def make(work: GuestWork, machine: Mapping[str, Any], shared: GuestFolder | None
 def check(guest: QemuGuest, server: Server, machine: Mapping[str, Any]) -> None:
     """HypervisorError for a guest that exceeds its server, or would make its QEMU open files that are not the guest's:
     an attacker who controls the other host could describe anything."""
-    of_ports = {making.card_of(server, entry, 0).port_id: entry for entry in server.network_info}
+    of_ports = {guest_lifecycle.card_of(server, entry, 0).port_id: entry for entry in server.network_info}
     slots = [*(disk.slot for disk in guest.disks), *(card.slot for card in guest.cards), *guest.ghosts]
     numbers = [guest.vcpus, guest.memory_mb, *slots, guest.agent_slot or 0, *machine['sizes'].values()]
     if not (
         guest.rescue is None
-        and guest.machine in making.MACHINES
-        and all(card.port_id in of_ports and card.model in making.CARDS.values() for card in guest.cards)
+        and guest.machine in guest_lifecycle.MACHINES
+        and all(card.port_id in of_ports and card.model in guest_lifecycle.CARDS.values() for card in guest.cards)
         and all(is_own(disk, machine) for disk in guest.disks)
         and all(Path(name).suffix == CD for name in machine['files'])
         and all(type(number) is int for number in numbers)
@@ -135,7 +135,7 @@ def landed(work: GuestWork, disk: Disk, sizes: Mapping[str, int], shared: GuestF
     if disk.volume_id is not None:
         return replace(disk, file={}, format='raw', backing=None, credentials=None)
     if disk.name in sizes and shared is not None:
-        return sharing.taken(work, disk, shared)
+        return shared_storage.taken(work, disk, shared)
     if disk.name in sizes:
         path = work.folder / Path(f'{disk.name}.raw').name
         qemu_img.create(path, sizes[disk.name], disk_format='raw')

@@ -1,4 +1,4 @@
-"""The departure of a guest to a host that is ready for it: its disks and, in a live migration, its memory."""
+"""The migration of a guest to a host that is ready for it: its disks and, in a live migration, its memory."""
 
 import base64
 import contextlib
@@ -11,10 +11,17 @@ import orjson
 
 from computeapi.backends.atomic_files import write
 from computeapi.backends.hypervisor import HypervisorError
-from computeapi.backends.hypervisor.qemu import disks, landing, making, plugging, qemu_img, sharing
+from computeapi.backends.hypervisor.qemu import (
+    disks,
+    guest_lifecycle,
+    migration_destination,
+    plugging,
+    qemu_img,
+    shared_storage,
+)
 from computeapi.backends.hypervisor.qemu.child import Child
+from computeapi.backends.hypervisor.qemu.command_line import text
 from computeapi.backends.hypervisor.qemu.guest import Disk, QemuGuest
-from computeapi.backends.hypervisor.qemu.machine import text
 from computeapi.backends.hypervisor.qemu.monitor import Monitor
 from computeapi.backends.hypervisor.qemu.work import COPY_SECONDS, GuestWork, TooSlow
 from computeapi.states import VMState
@@ -35,7 +42,7 @@ def describe(work: GuestWork) -> Mapping[str, Any]:
     return {
         'guest': orjson.loads(guest.text()),
         'sizes': {disk.name: size_of(disk) for disk in guest.own_disks},
-        'mark': sharing.mark(work.folder),
+        'mark': shared_storage.mark(work.folder),
         'files': {path.name: base64.b64encode(zlib.compress(path.read_bytes())).decode() for path in packed},
     }
 
@@ -50,14 +57,14 @@ def size_of(disk: Disk) -> int:
 def copy(work: GuestWork, host: str, facts: Mapping[str, Any]) -> None:
     """Send the disks of a guest that does not run, and mark the end of the transfer when all are there."""
     guest = work.folder.existing()
-    if facts == landing.HERE:
+    if facts == migration_destination.HERE:
         return
     for disk in guest.own_disks:
         send(work, host, facts, disk.name, disks.source(disk))
     mark = work.folder / 'departed'
-    write(mark, landing.MARK.ljust(landing.MARK_BYTES, b'\0'))
-    arrived = Disk(landing.ARRIVED, 0, 'raw', disks.file(mark))
-    send(work, host, facts, landing.ARRIVED, disks.source(arrived))
+    write(mark, migration_destination.MARK.ljust(migration_destination.MARK_BYTES, b'\0'))
+    arrived = Disk(migration_destination.ARRIVED, 0, 'raw', disks.file(mark))
+    send(work, host, facts, migration_destination.ARRIVED, disks.source(arrived))
 
 
 def send(work: GuestWork, host: str, facts: Mapping[str, Any], name: str, source: str) -> None:
@@ -97,7 +104,7 @@ def move(work: GuestWork, host: str, facts: Mapping[str, Any], wish: str) -> boo
         # Otherwise the remains could be taken for a server that is powered off.
         guest.departed = True
         work.folder.write(guest)
-        making.destroy(work)
+        guest_lifecycle.destroy(work)
     return has_gone
 
 
@@ -106,7 +113,7 @@ def advance(
 ) -> None:
     """Mirror the disks until only the guest's current writes are left, then send its memory; finally both stop for a
     moment, in which the rest is sent."""
-    if facts == landing.HERE:
+    if facts == migration_destination.HERE:
         raise HypervisorError('The virtual machine is already running there.')
     if not monitor.sends():
         begin(work, monitor, guest, host, facts)

@@ -14,7 +14,7 @@ LOOK_SECONDS = 0.02
 PF_EXITING = 0x4
 
 
-class Running:
+class DetachedProcess:
     """number: the pid file.  mark: text that only this process's arguments contain, because PIDs are reused."""
 
     def __init__(self, number: Path, mark: str):

@@ -15,8 +15,8 @@ from oslo_config import cfg
 from vif_plug_ovs.ovsdb.impl_idl import NeutronOvsdbIdl
 
 from computeapi.backends.hypervisor import HypervisorError
-from computeapi.backends.hypervisor.qemu.drivers import Around, local_driver
-from computeapi.backends.hypervisor.qemu.switched import Switched
+from computeapi.backends.hypervisor.qemu.drivers import GuestServices, local_driver
+from computeapi.backends.hypervisor.qemu.open_vswitch import OpenVSwitch
 from computeapi.backends.network import PortBinding
 from computeapi.errors import PortNotFound
 from tests.guests.machine import SECONDS
@@ -90,7 +90,7 @@ def neutron():
 
 @pytest.fixture
 def switched(switch, tmp_path, neutron):
-    return Switched(tmp_path / 'networks', neutron, 'compute', DATABASE)
+    return OpenVSwitch(tmp_path / 'networks', neutron, 'compute', DATABASE)
 
 
 def ports():
@@ -170,7 +170,7 @@ def test_ports_that_no_guest_can_be_plugged_into_are_refused(switched, neutron, 
 def test_a_guest_of_the_driver_comes_and_goes_with_its_port(switch, guests, neutron, servers):
     for name, value in {'network': 'ovs', 'hosts': 1}.items():
         guests.conf.set_override(name, value, 'qemu')
-    driver = local_driver(guests.conf, guests.images, Around(bindings=neutron))
+    driver = local_driver(guests.conf, guests.images, GuestServices(bindings=neutron))
     server = servers.get(servers.add(host='compute', network_info=[neutron.port()]))
     driver.spawn(server, [])
     [tap] = ports()
@@ -188,7 +188,7 @@ def test_a_guest_of_the_driver_comes_and_goes_with_its_port(switch, guests, neut
 def test_a_switch_is_of_one_host_and_for_a_neutron(guests, neutron):
     guests.conf.set_override('network', 'ovs', 'qemu')
     with pytest.raises(cfg.ConfigFileValueError, match='several'):
-        local_driver(guests.conf, guests.images, Around(bindings=neutron))
+        local_driver(guests.conf, guests.images, GuestServices(bindings=neutron))
     guests.conf.set_override('hosts', 1, 'qemu')
     with pytest.raises(cfg.ConfigFileValueError, match='Neutron'):
         local_driver(guests.conf, guests.images)

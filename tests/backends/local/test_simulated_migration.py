@@ -6,7 +6,7 @@ from datetime import datetime
 import pytest
 
 from computeapi.backends.hypervisor import HypervisorError
-from computeapi.backends.hypervisor.simulated_landing import Landing, send
+from computeapi.backends.hypervisor.simulated_migration import MigrationReceiver, send
 from computeapi.db.domains import DOMAINS, VirtualMachine
 from computeapi.errors import DatabaseError
 
@@ -26,12 +26,12 @@ def test_a_connection_that_there_is_no_room_for_ends_nothing(store, monkeypatch)
         raise OSError('Too many open files')
 
     monkeypatch.setattr(socket.socket, 'accept', full)
-    send(Landing(store, 'compute2', '127.0.0.1').facts, MACHINE)
+    send(MigrationReceiver(store, 'compute2', '127.0.0.1').facts, MACHINE)
     assert landed(store) == 'compute2'
 
 
 def test_a_database_that_is_full_for_a_moment_ends_nothing(store, monkeypatch):
-    facts = Landing(store, 'compute2', '127.0.0.1').facts
+    facts = MigrationReceiver(store, 'compute2', '127.0.0.1').facts
 
     def full(*arguments):
         raise DatabaseError('It is full.')

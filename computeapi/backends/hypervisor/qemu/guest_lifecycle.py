@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from computeapi.backends.hypervisor import BusAddress, HypervisorError, Unfit
-from computeapi.backends.hypervisor.qemu import disks, machine
+from computeapi.backends.hypervisor.qemu import command_line, disks
 from computeapi.backends.hypervisor.qemu.child import end_those_of
 from computeapi.backends.hypervisor.qemu.guest import Card, Disk, QemuGuest
 from computeapi.backends.hypervisor.qemu.work import GuestWork
@@ -74,11 +74,11 @@ class Slots:
     """Hands out the slots on the bus of a new guest in order."""
 
     def __init__(self) -> None:
-        self.slot = machine.FIRST_SLOT - 1
+        self.slot = command_line.FIRST_SLOT - 1
 
     def next(self) -> int:
         self.slot += 1
-        if self.slot > machine.LAST_SLOT:
+        if self.slot > command_line.LAST_SLOT:
             raise Unfit('The virtual machine has no room for so many devices.')
         return self.slot
 
@@ -139,7 +139,7 @@ def renew(work: GuestWork, guest: QemuGuest) -> None:
     guest.cards, guest.ghosts = [], []
     for entry in server.network_info:
         former = gone.pop(entry.get('port_id') or '', None)
-        slot = former.slot if former else guest.free_slot(machine.FIRST_SLOT, machine.LAST_SLOT)
+        slot = former.slot if former else guest.free_slot(command_line.FIRST_SLOT, command_line.LAST_SLOT)
         if slot is None:
             raise HypervisorError('The virtual machine has no room for so many devices.')
         guest.cards.append(card_of(server, entry, slot))
@@ -182,4 +182,4 @@ def places(
         guest, slots = new(server, default), Slots()
         found = {None if device is None else device.uuid: slots.next() for device in in_order(server, devices)}
         found |= {entry['port_id']: slots.next() for entry in server.network_info}
-    return {name: machine.address(guest, slot) for name, slot in found.items() if name}
+    return {name: command_line.address(guest, slot) for name, slot in found.items() if name}
