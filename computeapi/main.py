@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 # Writing to Placement can be interrupted at any point, and may take long. Seconds to wait for it when the process ends.
-TELLER_PATIENCE = 2
+PUBLISHER_PATIENCE = 2
 
 
 Backend = TypeVar('Backend')
@@ -221,9 +221,9 @@ class Service:
 
     @functools.cached_property
     def auditor(self) -> Periodic:
-        return self.one_for_all('audit', self.repair, self.conf.audit_interval)
+        return self.periodic_in_one_process('audit', self.repair, self.conf.audit_interval)
 
-    def one_for_all(self, name: str, act: Callable[[], None], seconds: float) -> Periodic:
+    def periodic_in_one_process(self, name: str, act: Callable[[], None], seconds: float) -> Periodic:
         """Work that one process does for all."""
         return Periodic(name, lambda: act() if self.heartbeat.is_first() else None, seconds)
 
@@ -232,14 +232,14 @@ class Service:
         """Refreshes network info; disabled for the built-in networks, which report every change themselves."""
         healing = Healing(self.platform)
         seconds = 0 if self.conf.network.backend == 'local' else self.conf.heal_instance_info_cache_interval
-        return self.one_for_all('healing', healing.take_turn, seconds)
+        return self.periodic_in_one_process('healing', healing.take_turn, seconds)
 
     @functools.cached_property
-    def watchman(self) -> Periodic:
+    def power_state_checker(self) -> Periodic:
         """Syncs power states; disabled for the simulated hypervisor, whose guests never change state by themselves."""
         states = PowerStates(self.cloud.changes)
         seconds = 0 if self.conf.hypervisor.backend == 'simulated' else self.conf.sync_power_state_interval
-        return self.one_for_all('power states', states.take_turn, seconds)
+        return self.periodic_in_one_process('power states', states.take_turn, seconds)
 
     @functools.cached_property
     def mirror(self) -> Mirror | None:
@@ -247,7 +247,7 @@ class Service:
         return None if placement is None else Mirror(self.store, placement, self.hypervisor, self.conf)
 
     @functools.cached_property
-    def teller(self) -> Periodic | None:
+    def placement_publisher(self) -> Periodic | None:
         """Keeps Placement up to date."""
         if self.mirror is None:
             return None
@@ -327,9 +327,9 @@ class Service:
             self.hear()
             self.auditor.start()
             self.healer.start()
-            self.watchman.start()
-            if self.teller is not None:
-                self.teller.start()
+            self.power_state_checker.start()
+            if self.placement_publisher is not None:
+                self.placement_publisher.start()
         self.worker.start()
 
     def hear(self) -> None:
@@ -376,12 +376,12 @@ class Service:
         """Stop this process; work that takes long is left to the next one."""
         self.auditor.stop()
         self.healer.stop()
-        self.watchman.stop()
+        self.power_state_checker.stop()
         self.worker.stop()
         self.hosts.stop()
-        if self.mirror is not None and self.teller is not None:
+        if self.mirror is not None and self.placement_publisher is not None:
             self.mirror.ending = True
-            self.teller.stop(TELLER_PATIENCE)
+            self.placement_publisher.stop(PUBLISHER_PATIENCE)
         try:
             self.heartbeat.end()
         except DatabaseError:

@@ -5,7 +5,7 @@ import threading
 from collections import defaultdict
 from dataclasses import replace
 
-from computeapi.backends.placement import Holding, PlacementRefused, StaleHolding
+from computeapi.backends.placement import ConcurrentUpdate, ConsumerAllocations, PlacementRefused
 from computeapi.errors import NeighbourAway
 
 
@@ -51,7 +51,7 @@ class PlacementInMemory:
 
     def withdraw(self, provider_id):
         self._ask()
-        if self.holders(provider_id):
+        if self.consumers_of(provider_id):
             raise PlacementRefused('It is in use.')
         self.providers.pop(provider_id, None)
 
@@ -60,26 +60,26 @@ class PlacementInMemory:
         for provider_id in set(provider_ids) & set(self.providers):
             self.providers[provider_id].aggregates.pop(aggregate_id, None)
 
-    def holding(self, consumer_id):
+    def allocations_of(self, consumer_id):
         self._ask()
-        return self.consumers.get(consumer_id, Holding(consumer_id))
+        return self.consumers.get(consumer_id, ConsumerAllocations(consumer_id))
 
-    def hold(self, holdings):
+    def set_allocations(self, allocations):
         self._ask()
         with self.lock:
-            for each in holdings:
-                if each.generation != self.holding(each.consumer_id).generation:
-                    raise StaleHolding()
+            for each in allocations:
+                if each.generation != self.allocations_of(each.consumer_id).generation:
+                    raise ConcurrentUpdate()
             kept = {
-                key: each for key, each in self.consumers.items() if key not in {new.consumer_id for new in holdings}
+                key: each for key, each in self.consumers.items() if key not in {new.consumer_id for new in allocations}
             }
-            for each in holdings:
+            for each in allocations:
                 self.generation += 1
                 if each.resources:
                     kept[each.consumer_id] = each._replace(generation=self.generation)
-            self._check(kept, {provider_id for each in holdings for provider_id in each.resources})
+            self._check(kept, {provider_id for each in allocations for provider_id in each.resources})
             self.consumers = kept
-            self.told.append([each.consumer_id for each in holdings])
+            self.told.append([each.consumer_id for each in allocations])
 
     def _check(self, consumers, provider_ids):
         used = defaultdict(int)
@@ -112,14 +112,14 @@ class PlacementInMemory:
         return found
 
     def _has(self, provider_id, request):
-        there, taken = self.providers[provider_id], self.holders(provider_id).values()
+        there, taken = self.providers[provider_id], self.consumers_of(provider_id).values()
         return set(request.traits) <= set(there.traits) and all(
             name in there.inventories
             and sum(each.get(name, 0) for each in taken) + amount <= there.inventories[name].total
             for name, amount in request.resources.items()
         )
 
-    def holders(self, provider_id):
+    def consumers_of(self, provider_id):
         self._ask()
         found = {key: each.resources.get(provider_id) for key, each in self.consumers.items()}
         return {key: resources for key, resources in found.items() if resources}

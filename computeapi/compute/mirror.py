@@ -18,20 +18,20 @@ from computeapi.backends.placement import (
     INSTANCE,
     MIGRATION,
     Chosen,
-    Holding,
+    ConcurrentUpdate,
+    ConsumerAllocations,
     Inventory,
     Placement,
     Provider,
     ResourceRequest,
-    StaleHolding,
 )
 from computeapi.compute.scheduler.hosts import Ratios
-from computeapi.db import holdings
 from computeapi.db import placement_changes as changes
+from computeapi.db import placement_content
 from computeapi.db.allocations import Amounts
 from computeapi.db.engine import Store
-from computeapi.db.holdings import Claims, HostFacts
 from computeapi.db.placement_changes import AGGREGATE, CONSUMER, HOST, SERVER, PlacementChange
+from computeapi.db.placement_content import Claims, HostFacts
 from computeapi.errors import Error, NeighbourAway
 
 LOG = logging.getLogger(__name__)
@@ -76,10 +76,10 @@ class Mirror:
         self.store, self.placement, self.hypervisor = store, placement, hypervisor
         self.ratios, self.away, self.ending = Ratios.of(conf), False, False
         self.ways = {
-            HOST: self._tell_of_host,
-            AGGREGATE: self._tell_of_aggregate,
-            SERVER: self._tell_of_server,
-            CONSUMER: self._tell_of_consumer,
+            HOST: self._publish_host,
+            AGGREGATE: self._publish_aggregate,
+            SERVER: self._publish_server,
+            CONSUMER: self._publish_consumer,
         }
 
     def catch_up(self) -> None:
@@ -89,7 +89,7 @@ class Mirror:
                 for change in found:
                     if self.ending:
                         return
-                    self.tell(change)
+                    self.publish(change)
         except NeighbourAway:
             if not self.away:
                 LOG.warning('Placement is unavailable: %d changes wait to be reported', self.store.ask(changes.waiting))
@@ -99,7 +99,7 @@ class Mirror:
             LOG.warning('Placement is available again, and all changes have been reported')
         self.away = False
 
-    def tell(self, change: PlacementChange) -> bool:
+    def publish(self, change: PlacementChange) -> bool:
         """Send one change, unless another process does; returns whether it was sent. NeighbourAway."""
         now = self.store.clock()
         if not self.store.tell(changes.claim, change, now, now + LEASE):
@@ -115,22 +115,22 @@ class Mirror:
         self.store.tell(changes.forget, change, move_id)
         return True
 
-    def tell_of_server(self, server_id: str) -> None:
+    def publish_server(self, server_id: str) -> None:
         """Send the claims of the server now, whichever process is due to; PlacementRefused, NeighbourAway."""
         for _ in range(MOST_TRIES):
             change = self.store.ask(changes.get, SERVER, server_id)
             if change is None or change.change_id is None:
                 return
-            with contextlib.suppress(StaleHolding):
-                move_id = self._tell_of_server(change)
+            with contextlib.suppress(ConcurrentUpdate):
+                move_id = self._publish_server(change)
                 self.store.tell(changes.forget, change, move_id)
                 return
-        raise StaleHolding()
+        raise ConcurrentUpdate()
 
     def hosts_for(self, requests: Sequence[ResourceRequest], together: Sequence[Sequence[str]]) -> dict[str, Chosen]:
         """By host, which of its providers have the requested resources, by request."""
         found = self.placement.candidates(requests, together)
-        hosts = self.store.ask(holdings.hypervisors_by_host)
+        hosts = self.store.ask(placement_content.hypervisors_by_host)
         return {host: found[provider_id] for host, provider_id in hosts.items() if provider_id in found}
 
     def _put_off(self, change: PlacementChange, now: datetime, error: Error) -> None:
@@ -142,24 +142,26 @@ class Mirror:
 
     # ------------------------------------------------------------ what is sent
 
-    def _tell_of_host(self, change: PlacementChange) -> None:
-        facts = self.store.ask(holdings.host, change.id)
+    def _publish_host(self, change: PlacementChange) -> None:
+        facts = self.store.ask(placement_content.host, change.id)
         if facts is None:
             self.placement.withdraw(change.id)
         else:
             self.placement.declare(self._provider(facts))
 
-    def _tell_of_aggregate(self, change: PlacementChange) -> None:
-        self.placement.leave_aggregate(change.id, self.store.ask(holdings.hypervisor_ids))
+    def _publish_aggregate(self, change: PlacementChange) -> None:
+        self.placement.leave_aggregate(change.id, self.store.ask(placement_content.hypervisor_ids))
 
-    def _tell_of_consumer(self, change: PlacementChange) -> None:
+    def _publish_consumer(self, change: PlacementChange) -> None:
         """Empty an allocation that is not, or no longer, compute's; existing claims are sent with their server."""
-        there = self.placement.holding(change.id)
-        servers = self.store.ask(holdings.servers_behind, [change.id])
-        if _is_ours(there, servers) and change.id not in self.store.ask(holdings.of_servers, list(servers.values())):
-            self.placement.hold([_emptied(there, there.type if there.type == INSTANCE else MIGRATION)])
+        there = self.placement.allocations_of(change.id)
+        servers = self.store.ask(placement_content.servers_behind, [change.id])
+        if _is_ours(there, servers) and change.id not in self.store.ask(
+            placement_content.of_servers, list(servers.values())
+        ):
+            self.placement.set_allocations([_emptied(there, there.type if there.type == INSTANCE else MIGRATION)])
 
-    def _tell_of_server(self, change: PlacementChange) -> str | None:
+    def _publish_server(self, change: PlacementChange) -> str | None:
         """Send the claims of a server and its migration; returns the ID of the migration's consumer, if any."""
         for _ in range(MOST_TRIES):
             compared = self._compare(change.id, change.move_id)
@@ -171,22 +173,24 @@ class Mirror:
                 if move_id not in (None, change.move_id):
                     # If this process dies now, the next one empties it.
                     self.store.tell(changes.remember_move, change.id, move_id)
-                self.placement.hold(differing)
+                self.placement.set_allocations(differing)
             return move_id
-        raise StaleHolding()
+        raise ConcurrentUpdate()
 
-    def _compare(self, server_id: str, move_id: str | None) -> tuple[list[Holding], list[Holding]] | None:
+    def _compare(
+        self, server_id: str, move_id: str | None
+    ) -> tuple[list[ConsumerAllocations], list[ConsumerAllocations]] | None:
         """The wanted holdings of the server and its migration, and those that differ in Placement, including other
         holdings of the migration; None if another migration has begun since.
 
         Placement is read before the claims: so what is sent is never older than what another process sent.
         """
-        now_on = self.store.ask(holdings.move_of, server_id)
-        there = {each: self.placement.holding(each) for each in {server_id, now_on, move_id} - {None} if each}
-        claims = self.store.ask(holdings.of_servers, [server_id])
+        now_on = self.store.ask(placement_content.move_of, server_id)
+        there = {each: self.placement.allocations_of(each) for each in {server_id, now_on, move_id} - {None} if each}
+        claims = self.store.ask(placement_content.of_servers, [server_id])
         if not claims.keys() <= there.keys():
             return None
-        wanted = [_holding(each, there[key].generation) for key, each in claims.items()]
+        wanted = [_allocations_of(each, there[key].generation) for key, each in claims.items()]
         gone = there.keys() - claims.keys()
         empty = [_emptied(there[key], INSTANCE if key == server_id else MIGRATION) for key in sorted(gone)]
         return wanted, [each for each in (*empty, *wanted) if each.resources != there[each.consumer_id].resources]
@@ -207,25 +211,25 @@ class Mirror:
 
     def differences(self) -> Iterator[Difference]:
         """Differences in Placement that no pending change covers, host by host."""
-        for hypervisor_id in self.store.ask(holdings.hypervisor_ids):
-            facts = self.store.ask(holdings.host, hypervisor_id)
+        for hypervisor_id in self.store.ask(placement_content.hypervisor_ids):
+            facts = self.store.ask(placement_content.host, hypervisor_id)
             if facts is not None and not self.store.ask(changes.pending, HOST, [hypervisor_id]):
                 yield from self._differences_of(facts)
 
     def _differences_of(self, facts: HostFacts) -> Iterator[Difference]:
         if parts := self.placement.differences(self._provider(facts)):
             yield Difference(', '.join(parts), 'host', facts.host, HOST, facts.uuid)
-        holders = self.placement.holders(facts.uuid)
-        here = self.store.ask(holdings.servers_on, facts.host)
-        claims = self.store.ask(holdings.of_servers, here)
+        consumers = self.placement.consumers_of(facts.uuid)
+        here = self.store.ask(placement_content.servers_on, facts.host)
+        claims = self.store.ask(placement_content.of_servers, here)
         wanted = {
             key: resources_of(each.amounts[facts.uuid]) for key, each in claims.items() if facts.uuid in each.amounts
         }
         # Other providers of the host are not searched: the consumers with resources of ports are checked instead.
         besides = {key for key, each in claims.items() if each.ports}
-        odd = besides | {key for key in wanted.keys() | holders.keys() if wanted.get(key) != holders.get(key)}
+        odd = besides | {key for key in wanted.keys() | consumers.keys() if wanted.get(key) != consumers.get(key)}
         servers = {key: claims[key].server_id for key in odd if key in claims}
-        servers |= self.store.ask(holdings.servers_behind, odd - servers.keys())
+        servers |= self.store.ask(placement_content.servers_behind, odd - servers.keys())
         for consumer_id in sorted(odd):
             yield from self._difference_of(consumer_id, servers.get(consumer_id), facts)
 
@@ -234,37 +238,37 @@ class Mirror:
         if server_id is not None and self.store.ask(changes.pending, SERVER, [server_id]):
             return
         what = f'the allocation on {facts.host}'
-        claims = self.store.ask(holdings.of_servers, [server_id]) if server_id else {}
-        there = self.placement.holding(consumer_id)
+        claims = self.store.ask(placement_content.of_servers, [server_id]) if server_id else {}
+        there = self.placement.allocations_of(consumer_id)
         if consumer_id in claims:
-            wanted = _holding(claims[consumer_id], None).resources
+            wanted = _allocations_of(claims[consumer_id], None).resources
             if there.resources != wanted:
                 yield Difference(what, 'server', server_id or '', SERVER, server_id or '')
         elif _is_ours(there, {consumer_id} if server_id else ()):
             yield Difference(what, 'server', server_id or consumer_id, CONSUMER, consumer_id)
 
     def mend(self, difference: Difference) -> None:
-        """Send it again now; StaleHolding if it was not accepted, in which case it stays pending."""
+        """Send it again now; ConcurrentUpdate if it was not accepted, in which case it stays pending."""
         self.store.tell(changes.note, difference.kind, [difference.id])
         change = self.store.ask(changes.get, difference.kind, difference.id)
-        if change is not None and change.change_id is not None and not self.tell(change):
-            raise StaleHolding()
+        if change is not None and change.change_id is not None and not self.publish(change):
+            raise ConcurrentUpdate()
 
 
-def _holding(claims: Claims, generation: int | None) -> Holding:
+def _allocations_of(claims: Claims, generation: int | None) -> ConsumerAllocations:
     kind = MIGRATION if claims.moving else INSTANCE
     resources = {key: dict(resources_of(amounts)) for key, amounts in claims.amounts.items()}
     for provider_id, held in claims.ports.items():
         resources[provider_id] = {**resources.get(provider_id, {}), **held}
-    return Holding(claims.consumer_id, kind, claims.project_id, claims.user_id, resources, generation)
+    return ConsumerAllocations(claims.consumer_id, kind, claims.project_id, claims.user_id, resources, generation)
 
 
-def _emptied(holding: Holding, kind: str) -> Holding:
-    return holding._replace(type=kind, resources={})
+def _emptied(allocations: ConsumerAllocations, kind: str) -> ConsumerAllocations:
+    return allocations._replace(type=kind, resources={})
 
 
-def _is_ours(there: Holding, known: Collection[str]) -> bool:
-    """Whether the holding was created by compute, even if compute no longer knows the consumer."""
+def _is_ours(there: ConsumerAllocations, known: Collection[str]) -> bool:
+    """Whether the allocations were created by compute, even if compute no longer knows the consumer."""
     return bool(there.resources) and (there.type in (INSTANCE, MIGRATION) or there.consumer_id in known)
 
 

@@ -442,7 +442,7 @@ class RealPlacement:
 
     def end(self):
         for provider_id in self.made:
-            for consumer_id in self.placement.holders(provider_id):
+            for consumer_id in self.placement.consumers_of(provider_id):
                 self.service.delete(f'/allocations/{consumer_id}')
             self.placement.withdraw(provider_id)
 

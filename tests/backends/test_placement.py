@@ -6,7 +6,14 @@ from dataclasses import replace
 import pytest
 
 from computeapi import config
-from computeapi.backends.placement import Holding, Inventory, PlacementRefused, Provider, ResourceRequest, StaleHolding
+from computeapi.backends.placement import (
+    ConcurrentUpdate,
+    ConsumerAllocations,
+    Inventory,
+    PlacementRefused,
+    Provider,
+    ResourceRequest,
+)
 from computeapi.backends.placement.service import PlacementService
 from tests.backends.implementations import PLACEMENT
 
@@ -39,7 +46,7 @@ def new(**facts):
 
 
 def holding(host, consumer_id=None, **resources):
-    return Holding(consumer_id or str(uuid.uuid4()), resources={host.id: resources}, **OWNER)
+    return ConsumerAllocations(consumer_id or str(uuid.uuid4()), resources={host.id: resources}, **OWNER)
 
 
 def test_a_host_is_declared_once_and_again(world, placement):
@@ -75,54 +82,54 @@ def test_what_others_wrote_there_stays(world, placement, host):
 
 def test_a_server_holds_something_and_gives_it_back(placement, host):
     wanted = holding(host, VCPU=2, MEMORY_MB=64)
-    assert placement.holding(wanted.consumer_id) == Holding(wanted.consumer_id)
-    placement.hold([wanted])
-    held = placement.holding(wanted.consumer_id)
+    assert placement.allocations_of(wanted.consumer_id) == ConsumerAllocations(wanted.consumer_id)
+    placement.set_allocations([wanted])
+    held = placement.allocations_of(wanted.consumer_id)
     assert held == wanted._replace(generation=held.generation) and held.generation is not None
-    assert placement.holders(host.id) == {wanted.consumer_id: {'VCPU': 2, 'MEMORY_MB': 64}}
-    placement.hold([held._replace(resources={})])
-    assert placement.holding(wanted.consumer_id) == Holding(wanted.consumer_id)
-    assert placement.holders(host.id) == {}
+    assert placement.consumers_of(host.id) == {wanted.consumer_id: {'VCPU': 2, 'MEMORY_MB': 64}}
+    placement.set_allocations([held._replace(resources={})])
+    assert placement.allocations_of(wanted.consumer_id) == ConsumerAllocations(wanted.consumer_id)
+    assert placement.consumers_of(host.id) == {}
 
 
 def test_what_a_server_leaves_its_move_holds(world, placement, host):
     source = holding(host, VCPU=8)
-    placement.hold([source])
+    placement.set_allocations([source])
     there = world.host(new())
-    held = placement.holding(source.consumer_id)
+    held = placement.allocations_of(source.consumer_id)
     move = holding(host, VCPU=8)._replace(type='MIGRATION')
-    placement.hold([held._replace(resources={there.id: {'VCPU': 8}}), move])
-    assert placement.holders(host.id) == {move.consumer_id: {'VCPU': 8}}
-    assert placement.holders(there.id) == {source.consumer_id: {'VCPU': 8}}
-    assert placement.holding(move.consumer_id).type == 'MIGRATION'
+    placement.set_allocations([held._replace(resources={there.id: {'VCPU': 8}}), move])
+    assert placement.consumers_of(host.id) == {move.consumer_id: {'VCPU': 8}}
+    assert placement.consumers_of(there.id) == {source.consumer_id: {'VCPU': 8}}
+    assert placement.allocations_of(move.consumer_id).type == 'MIGRATION'
 
 
 def test_who_knows_something_older_is_refused(placement, host):
     wanted = holding(host, VCPU=1)
-    placement.hold([wanted])
-    first = placement.holding(wanted.consumer_id)
-    with pytest.raises(StaleHolding):
-        placement.hold([wanted])
-    placement.hold([first._replace(resources={host.id: {'VCPU': 2}})])
+    placement.set_allocations([wanted])
+    first = placement.allocations_of(wanted.consumer_id)
+    with pytest.raises(ConcurrentUpdate):
+        placement.set_allocations([wanted])
+    placement.set_allocations([first._replace(resources={host.id: {'VCPU': 2}})])
     other = holding(host, VCPU=1)
-    with pytest.raises(StaleHolding):
-        placement.hold([other, first._replace(resources={})])
-    assert placement.holders(host.id) == {wanted.consumer_id: {'VCPU': 2}}
+    with pytest.raises(ConcurrentUpdate):
+        placement.set_allocations([other, first._replace(resources={})])
+    assert placement.consumers_of(host.id) == {wanted.consumer_id: {'VCPU': 2}}
 
 
 def test_what_is_not_there_is_held_by_nobody(placement, host):
     for wanted in (holding(new(), VCPU=1), holding(host, VCPU=9), holding(host, DISK_GB=1)):
         with pytest.raises(PlacementRefused):
-            placement.hold([wanted])
-    assert placement.holders(new().id) == {}
+            placement.set_allocations([wanted])
+    assert placement.consumers_of(new().id) == {}
 
 
 def test_a_host_goes_when_nobody_holds_anything(placement, host):
     wanted = holding(host, VCPU=1)
-    placement.hold([wanted])
+    placement.set_allocations([wanted])
     with pytest.raises(PlacementRefused):
         placement.withdraw(host.id)
-    placement.hold([placement.holding(wanted.consumer_id)._replace(resources={})])
+    placement.set_allocations([placement.allocations_of(wanted.consumer_id)._replace(resources={})])
     for _ in range(2):
         placement.withdraw(host.id)
         assert placement.differences(host) == ['provider']
@@ -171,5 +178,5 @@ def test_what_ports_ask_for_is_found_below_hosts(world, placement, host):
     assert set(chosen[host.id]) == {'p-600', 'p-700'} and set(chosen[host.id].values()) <= {part.id, other.id}
     assert placement.candidates([small._replace(resources={BANDWIDTH: 1001})]) == {}
     for each in (part, other):
-        placement.hold([holding(each, **{BANDWIDTH: 500})])
+        placement.set_allocations([holding(each, **{BANDWIDTH: 500})])
     assert placement.candidates([small]) == {}

@@ -52,7 +52,7 @@ class Provider:
     aggregates: Mapping[str, bool]
 
 
-class Holding(NamedTuple):
+class ConsumerAllocations(NamedTuple):
     """The allocations of a consumer. generation: of the consumer; None if it has no allocations yet."""
 
     consumer_id: str
@@ -63,7 +63,7 @@ class Holding(NamedTuple):
     generation: int | None = None
 
 
-class StaleHolding(Error):
+class ConcurrentUpdate(Error):
     """A consumer or a provider was changed concurrently."""
 
     text = 'Placement has newer data.'
@@ -74,7 +74,7 @@ class PlacementRefused(Error):
 
 
 class Placement(Protocol):
-    """Errors: NeighbourAway, StaleHolding, PlacementRefused."""
+    """Errors: NeighbourAway, ConcurrentUpdate, PlacementRefused."""
 
     def declare(self, provider: Provider) -> None:
         """Create or update the provider in Placement."""
@@ -92,15 +92,15 @@ class Placement(Protocol):
         """Remove these providers from a deleted aggregate."""
         ...
 
-    def holding(self, consumer_id: str) -> Holding:
+    def allocations_of(self, consumer_id: str) -> ConsumerAllocations:
         """The allocations of a consumer of any type."""
         ...
 
-    def hold(self, holdings: Sequence[Holding]) -> None:
-        """Replace the allocations of these consumers, all or none; StaleHolding unless the generations are current."""
+    def set_allocations(self, allocations: Sequence[ConsumerAllocations]) -> None:
+        """Replace the allocations of these consumers, all or none; ConcurrentUpdate for old generations."""
         ...
 
-    def holders(self, provider_id: str) -> Mapping[str, Mapping[str, int]]:
+    def consumers_of(self, provider_id: str) -> Mapping[str, Mapping[str, int]]:
         """The allocations of a provider, by consumer; empty if the provider does not exist."""
         ...
 

@@ -17,12 +17,12 @@ from computeapi.backends.neighbour import LONGEST_MESSAGE, NeighbourService
 from computeapi.backends.placement import (
     INSTANCE,
     Chosen,
-    Holding,
+    ConcurrentUpdate,
+    ConsumerAllocations,
     Inventory,
     PlacementRefused,
     Provider,
     ResourceRequest,
-    StaleHolding,
 )
 from computeapi.context import Context
 from computeapi.errors import Error
@@ -46,9 +46,9 @@ class PlacementService:
         for _ in range(MOST_TRIES):
             try:
                 return self._declare(provider)
-            except StaleHolding:
+            except ConcurrentUpdate:
                 continue
-        raise StaleHolding()
+        raise ConcurrentUpdate()
 
     def _declare(self, provider: Provider) -> None:
         known = self._known(provider.id)
@@ -113,18 +113,18 @@ class PlacementService:
 
     # ------------------------------------------------------------ consumers
 
-    def holding(self, consumer_id: str) -> Holding:
+    def allocations_of(self, consumer_id: str) -> ConsumerAllocations:
         found = self._request('GET', f'/allocations/{consumer_id}')
         if not found['allocations']:
-            return Holding(consumer_id)
+            return ConsumerAllocations(consumer_id)
         resources = {provider: each['resources'] for provider, each in found['allocations'].items()}
         kind, generation = found.get('consumer_type', INSTANCE), found['consumer_generation']
-        return Holding(consumer_id, kind, found['project_id'], found['user_id'], resources, generation)
+        return ConsumerAllocations(consumer_id, kind, found['project_id'], found['user_id'], resources, generation)
 
-    def hold(self, holdings: Sequence[Holding]) -> None:
-        self._request('POST', '/allocations', {each.consumer_id: _allocations(each) for each in holdings})
+    def set_allocations(self, allocations: Sequence[ConsumerAllocations]) -> None:
+        self._request('POST', '/allocations', {each.consumer_id: _allocations(each) for each in allocations})
 
-    def holders(self, provider_id: str) -> Mapping[str, Mapping[str, int]]:
+    def consumers_of(self, provider_id: str) -> Mapping[str, Mapping[str, int]]:
         found = self._request('GET', _path(provider_id, 'allocations'), missing=True) or {'allocations': {}}
         return {consumer: each['resources'] for consumer, each in found['allocations'].items()}
 
@@ -166,7 +166,7 @@ def _refusal(answer: Response) -> Error:
     except (ValueError, KeyError, IndexError, TypeError):
         return PlacementRefused(f'Placement answered {answer.status_code}.')
     words = ' '.join(str(error.get('detail', '')).split())[:LONGEST_MESSAGE]
-    return StaleHolding() if error.get('code') == STALE else PlacementRefused(words)
+    return ConcurrentUpdate() if error.get('code') == STALE else PlacementRefused(words)
 
 
 def _path(provider_id: str, part: str = '') -> str:
@@ -183,11 +183,11 @@ def _chosen(there: Sequence[str], wanted: Mapping[str, bool]) -> list[str]:
     return [name for name in there if wanted.get(name, True)] + missing
 
 
-def _allocations(holding: Holding) -> dict[str, Any]:
+def _allocations(allocations: ConsumerAllocations) -> dict[str, Any]:
     return {
-        'allocations': {provider: {'resources': dict(each)} for provider, each in holding.resources.items()},
-        'project_id': holding.project_id,
-        'user_id': holding.user_id,
-        'consumer_generation': holding.generation,
-        'consumer_type': holding.type,
+        'allocations': {provider: {'resources': dict(each)} for provider, each in allocations.resources.items()},
+        'project_id': allocations.project_id,
+        'user_id': allocations.user_id,
+        'consumer_generation': allocations.generation,
+        'consumer_type': allocations.type,
     }

@@ -84,7 +84,7 @@ def is_told(platform: Platform, server: Server, host: str) -> bool:
     if platform.mirror is None or not platform.store.ask(allocations.held_for_ports, server.uuid, host):
         return True
     try:
-        platform.mirror.tell_of_server(server.uuid)
+        platform.mirror.publish_server(server.uuid)
     except PlacementRefused:
         return False
     return True

@@ -252,7 +252,7 @@ def test_it_is_done_now_and_then_by_one_process(store, cloud, server, change, se
 
     change(table.update().values(task_state='resize_migrating'))
     monkeypatch.setattr(service.heartbeat, 'is_first', is_mine)
-    auditor = service.one_for_all('audit', service.repair, 0.01)
+    auditor = service.periodic_in_one_process('audit', service.repair, 0.01)
     auditor.start()
     assert over.wait(30)
     auditor.stop()

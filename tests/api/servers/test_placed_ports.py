@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import sqlalchemy as sa
 
-from computeapi.backends.placement import Holding, Inventory, PlacementRefused, Provider
+from computeapi.backends.placement import ConsumerAllocations, Inventory, PlacementRefused, Provider
 from computeapi.compute.mirror import Mirror
 from computeapi.db.tables import compute
 from tests.api.servers.conftest import BOB
@@ -72,13 +72,15 @@ def used(service, placement, parts):
 
     def look():
         service.mirror.catch_up()
-        return {host: dict(held) for host, part in parts.items() if (held := placement.holders(part))}
+        return {host: dict(held) for host, part in parts.items() if (held := placement.consumers_of(part))}
 
     return look
 
 
 def take(placement, part, amount=500):
-    placement.hold([Holding(str(uuid.uuid4()), 'INSTANCE', 'p', 'u', {part: {BANDWIDTH: amount}})])
+    placement.set_allocations(
+        [ConsumerAllocations(str(uuid.uuid4()), 'INSTANCE', 'p', 'u', {part: {BANDWIDTH: amount}})]
+    )
 
 
 @pytest.mark.parametrize('host', ['compute1', 'compute2'])
@@ -87,7 +89,7 @@ def test_where_there_is_enough(api, cloud, parts, placement, boot, port, used, s
     take(placement, parts[other])
     server = boot()
     assert state(server)[0::4] == ('ACTIVE', host)
-    assert placement.holders(parts[host]) == {server: {BANDWIDTH: 600}}
+    assert placement.consumers_of(parts[host]) == {server: {BANDWIDTH: 600}}
     assert problems(store) == []
     profile = {'allocation': parts[host]}
     assert cloud.networks.resources.get(cloud.admin, 'ports', port)['binding:profile'] == profile
@@ -104,12 +106,12 @@ def test_where_there_is_not(api, parts, placement, boot, used, state, store):
     assert state(server)[0::4] == ('ERROR', None)
     assert 'No valid host was found' in api.get(f'/servers/{server}').json['server']['fault']['message']
     used()
-    assert placement.holding(server).resources == {}
+    assert placement.allocations_of(server).resources == {}
     assert problems(store) == []
 
 
 def test_somebody_else_is_quicker(parts, placement, boot, used, state, monkeypatch):
-    hold, refused = placement.hold, []
+    hold, refused = placement.set_allocations, []
 
     def refuse_once(found):
         if not refused:
@@ -117,7 +119,7 @@ def test_somebody_else_is_quicker(parts, placement, boot, used, state, monkeypat
             raise PlacementRefused('It has not so much.')
         hold(found)
 
-    monkeypatch.setattr(placement, 'hold', refuse_once)
+    monkeypatch.setattr(placement, 'set_allocations', refuse_once)
     server = boot()
     status, *_, host = state(server)
     assert status == 'ACTIVE' and parts[host] not in refused[0].resources
@@ -136,7 +138,7 @@ def test_placement_is_waited_for(api, parts, placement, boot, used, state, settl
 
 def test_who_dies_before_placement_knows(parts, boot, used, state, die, service, settle):
     server = boot(work=False)
-    die(service.mirror, 'tell_of_server', settle)
+    die(service.mirror, 'publish_server', settle)
     status, *_, host = state(server)
     assert status == 'ACTIVE' and used() == {host: {server: {BANDWIDTH: 600}}}
 
@@ -152,7 +154,7 @@ def test_a_port_that_leaves_gives_it_back(api, cloud, parts, placement, boot, po
         cloud.service.refresh_addresses(cloud.admin, [server])
     settle()
     assert used() == {}
-    assert len(placement.holding(server).resources) == 1
+    assert len(placement.allocations_of(server).resources) == 1
 
 
 def test_a_neutron_with_groups_of_requests(service, cloud, parts, placement, boot, port, used, monkeypatch, store):
@@ -175,9 +177,9 @@ def test_a_neutron_with_groups_of_requests(service, cloud, parts, placement, boo
 def test_the_audit_looks_at_it_too(service, parts, placement, boot, used):
     server = boot()
     assert list(service.audit.placement()) == []
-    held = placement.holding(server)
+    held = placement.allocations_of(server)
     without = {key: each for key, each in held.resources.items() if key not in parts.values()}
-    placement.hold([held._replace(resources=without)])
+    placement.set_allocations([held._replace(resources=without)])
     assert [found.server_id for found in service.audit.placement()] == [server]
     assert all(mended for _, mended in service.audit.repair())
     assert len(used()) == 1
@@ -238,10 +240,12 @@ def first(parts, placement, boot, state):
 
     def made():
         consumer = str(uuid.uuid4())
-        placement.hold([Holding(consumer, 'INSTANCE', 'p', 'u', {parts['compute2']: {BANDWIDTH: 500}})])
+        placement.set_allocations(
+            [ConsumerAllocations(consumer, 'INSTANCE', 'p', 'u', {parts['compute2']: {BANDWIDTH: 500}})]
+        )
         server = boot()
         assert state(server)[0::4] == ('ACTIVE', 'compute1')
-        placement.hold([placement.holding(consumer)._replace(resources={})])
+        placement.set_allocations([placement.allocations_of(consumer)._replace(resources={})])
         return server
 
     return made
@@ -305,14 +309,14 @@ def test_it_does_not_go_where_there_is_not_enough(act, cloud, first, move, parts
 @pytest.mark.parametrize('kind', ['resize', 'live', 'evacuate'])
 def test_somebody_is_quicker_than_a_move(first, move, state, placement, parts, monkeypatch, agrees, cloud, kind):
     """The migration looks for another host, but there is none."""
-    server, hold = first(), placement.hold
+    server, hold = first(), placement.set_allocations
 
     def refuse(found):
         if any(parts['compute2'] in each.resources for each in found):
             raise PlacementRefused('It has not so much.')
         hold(found)
 
-    monkeypatch.setattr(placement, 'hold', refuse)
+    monkeypatch.setattr(placement, 'set_allocations', refuse)
     move(server, kind)
     assert state(server)[0::4] == ('ERROR' if kind == 'evacuate' else 'ACTIVE', 'compute1')
     cloud.up('compute1')
@@ -336,7 +340,7 @@ def test_a_move_that_fails_gives_it_back(first, move, state, service, agrees, cl
 def test_who_dies_while_it_moves(first, move, state, service, settle, die, agrees, act, cloud, kind):
     server = first()
     move(server, kind, work=False)
-    die(service.mirror, 'tell_of_server', settle)
+    die(service.mirror, 'publish_server', settle)
     status, *_, host = state(server)
     if kind == 'migrate':
         act(server, 'confirmResize')
@@ -382,7 +386,7 @@ def test_a_port_that_is_attached_holds_it(api, attach, agrees, port, used, settl
 def test_a_port_is_not_attached_where_there_is_not_enough(
     api, cloud, attach, parts, placement, port, used, settle, monkeypatch, store, when
 ):
-    hold = placement.hold
+    hold = placement.set_allocations
 
     def refuse(found):
         if any(set(parts.values()) & set(each.resources) for each in found):
@@ -393,7 +397,7 @@ def test_a_port_is_not_attached_where_there_is_not_enough(
         for part in parts.values():
             take(placement, part)
     if when == 'meanwhile':
-        monkeypatch.setattr(placement, 'hold', refuse)
+        monkeypatch.setattr(placement, 'set_allocations', refuse)
     placement.away = when == 'away'
     server, _, answer = attach()
     if when == 'away':
@@ -409,6 +413,6 @@ def test_a_port_is_not_attached_where_there_is_not_enough(
 
 
 def test_who_dies_while_it_attaches(api, attach, agrees, die, service, settle, state):
-    die(service.mirror, 'tell_of_server', attach)
+    die(service.mirror, 'publish_server', attach)
     [server] = api.get('/servers', as_=BOB).json['servers']
     agrees(server['id'], state(server['id'])[-1])

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from computeapi.backends.placement import Holding, PlacementRefused, StaleHolding
+from computeapi.backends.placement import ConcurrentUpdate, ConsumerAllocations, PlacementRefused
 from computeapi.compute.audit import CloudAudit
 from computeapi.compute.mirror import Mirror
 from computeapi.db import allocations, placement_changes
@@ -52,7 +52,7 @@ def seen(mirror, placement, ids, store):
     def look():
         mirror.catch_up()
         assert waiting(store) == []
-        return {name: dict(placement.holders(provider_id)) for name, provider_id in ids.items()}
+        return {name: dict(placement.consumers_of(provider_id)) for name, provider_id in ids.items()}
 
     return look
 
@@ -83,7 +83,7 @@ def move(store):
 
 def test_a_server_from_its_boot_to_its_end(api, server, seen, settle, store, placement):
     assert seen() == {'compute1': {server: SMALL}, 'compute2': {}}
-    held = placement.holding(server)
+    held = placement.allocations_of(server)
     assert (held.type, held.project_id, held.user_id) == ('INSTANCE', 'project', 'bob')
     api.delete(f'/servers/{server}', as_=BOB)
     settle()
@@ -96,7 +96,7 @@ def test_a_resize_is_held_by_its_move_until_it_is_confirmed(act, server, seen, s
     act(server, 'resize', {'flavorRef': cloud.flavor('2', vcpus=2).flavorid})
     migration = move(store)
     assert seen() == {'compute1': {migration: SMALL}, 'compute2': {server: LARGE}}
-    assert placement.holding(migration).type == 'MIGRATION'
+    assert placement.allocations_of(migration).type == 'MIGRATION'
     act(server, 'confirmResize')
     assert seen() == {'compute1': {}, 'compute2': {server: LARGE}}
     assert rows(store) == []
@@ -207,7 +207,7 @@ def test_a_server_waits_for_no_placement(api, create, settle, state, mirror, pla
     ]
     placement.away = False
     mirror.catch_up()
-    assert placement.holders(ids['compute1']) == {server: SMALL} and waiting(store) == []
+    assert placement.consumers_of(ids['compute1']) == {server: SMALL} and waiting(store) == []
 
 
 def test_a_claim_and_what_is_to_be_told_are_one_transaction(server, seen, store):
@@ -241,18 +241,18 @@ def test_who_dies_between_telling_and_forgetting_is_followed(server, mirror, pla
     hasten(store)
     mirror.catch_up()
     assert waiting(store) == []
-    assert placement.holders(ids['compute1']) == {server: SMALL}
+    assert placement.consumers_of(ids['compute1']) == {server: SMALL}
 
 
 def test_what_changes_while_it_is_told_is_told_again(server, mirror, placement, seen, ids, store, monkeypatch):
-    hold = placement.hold
+    hold = placement.set_allocations
 
     def grow(found):
-        monkeypatch.setattr(placement, 'hold', hold)
+        monkeypatch.setattr(placement, 'set_allocations', hold)
         hold(found)
         store.tell(allocations.resize, server, 'compute1', {'vcpus': 3})
 
-    monkeypatch.setattr(placement, 'hold', grow)
+    monkeypatch.setattr(placement, 'set_allocations', grow)
     assert seen()['compute1'] == {server: SMALL | {'VCPU': 3}}
 
 
@@ -268,7 +268,7 @@ def test_two_mirrors_at_once(create, settle, mirror, placement, ids, service, st
     for _ in range(20):
         hasten(store)
         mirror.catch_up()
-    held = {key for provider_id in ids.values() for key in placement.holders(provider_id)}
+    held = {key for provider_id in ids.values() for key in placement.consumers_of(provider_id)}
     assert held == set(made) and waiting(store) == []
     assert sorted(name for each in placement.told for name in each) == sorted(made)
 
@@ -281,8 +281,8 @@ def test_a_mirror_that_was_too_slow_says_nothing_old(server, mirror, placement, 
     compared = mirror._compare(server, None)
     store.tell(allocations.resize, server, 'compute1', {'vcpus': 3})
     other.catch_up()
-    with pytest.raises(StaleHolding):
-        placement.hold(compared[1])
+    with pytest.raises(ConcurrentUpdate):
+        placement.set_allocations(compared[1])
     # It was slow, and finds that everything was reported: it cannot know by which of the two last.
     store.tell(placement_changes.forget, change)
     assert waiting(store) == [(SERVER, server)]
@@ -293,14 +293,14 @@ def test_what_is_refused_is_tried_again_later(server, mirror, placement, seen, i
     def refuse(found):
         raise PlacementRefused('It has not so much.')
 
-    monkeypatch.setattr(placement, 'hold', refuse)
+    monkeypatch.setattr(placement, 'set_allocations', refuse)
     for attempts in (1, 2):
         mirror.catch_up()
         [row] = rows(store)
         assert row.attempts == attempts
         assert timedelta(0) < row.due_at - store.clock() <= timedelta(seconds=attempts)
         hasten(store)
-    monkeypatch.delattr(placement, 'hold')
+    monkeypatch.delattr(placement, 'set_allocations')
     assert seen()['compute1'] == {server: SMALL}
 
 
@@ -320,11 +320,12 @@ def test_the_audit_mends_what_placement_knows_otherwise(server, audit, seen, pla
     seen()
     assert found(audit) == []
     ours, theirs = (
-        Holding(str(uuid.uuid4()), kind, 'p', 'u', {ids['compute2']: SMALL}) for kind in ('INSTANCE', 'OTHER')
+        ConsumerAllocations(str(uuid.uuid4()), kind, 'p', 'u', {ids['compute2']: SMALL})
+        for kind in ('INSTANCE', 'OTHER')
     )
-    placement.hold([ours, theirs])
-    held = placement.holding(server)
-    placement.hold([held._replace(resources={ids['compute1']: LARGE})])
+    placement.set_allocations([ours, theirs])
+    held = placement.allocations_of(server)
+    placement.set_allocations([held._replace(resources={ids['compute1']: LARGE})])
     placement.providers[ids['compute2']].inventories.pop('VCPU')
     placement.providers[ids['compute2']].traits['CUSTOM_THEIRS'] = True
     expected = [
@@ -343,14 +344,14 @@ def test_the_audit_finds_what_was_never_told(server, audit, placement, ids, stor
     store.tell(lambda connection: connection.execute(compute.placement_changes.delete()))
     assert len(found(audit)) == 3
     assert all(mended for _, mended in audit.repair())
-    assert found(audit) == [] and placement.holders(ids['compute1']) == {server: SMALL}
+    assert found(audit) == [] and placement.consumers_of(ids['compute1']) == {server: SMALL}
 
 
 def test_what_the_audit_cannot_mend(server, audit, placement, seen, ids, store):
     seen()
     placement.providers[ids['compute1']].inventories.pop('VCPU')
     store.tell(lambda connection: connection.execute(compute.placement_changes.delete()))
-    placement.hold([placement.holding(server)._replace(resources={})])
+    placement.set_allocations([placement.allocations_of(server)._replace(resources={})])
     placement.declare = lambda provider: None
     assert [mended for _, mended in audit.repair()] == [True, False]
 
