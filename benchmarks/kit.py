@@ -12,13 +12,13 @@ from run import caller, check, ratio, report
 
 from computeapi import config, serve
 from computeapi.clock import utcnow
-from computeapi.kit.around import Kit
+from computeapi.kit.kit import Kit
 from computeapi.kit.scenes.document import SceneSource
 from computeapi.kit.scenes.loading import load
 from computeapi.kit.scenes.synthetic import SyntheticCloud
 from computeapi.main import Service
 from computeapi.serve.directory import Directory, opened
-from computeapi.serve.surroundings import Surroundings
+from computeapi.serve.hooks import ServiceHooks
 from computeapi.testing import Cloud
 from computeapi.web.filters import WSGIApp
 
@@ -26,7 +26,7 @@ FEW = 100
 TOKEN = 'admin:admin'
 
 
-class OnlyAScene(Surroundings):
+class OnlyAScene(ServiceHooks):
     """Loads the same servers, without a kit."""
 
     def __init__(self, document: dict):
@@ -71,11 +71,11 @@ def scene(servers: int) -> dict:
 
 
 @contextmanager
-def running(surroundings: Surroundings) -> Iterator[WSGIApp]:
+def running(hooks: ServiceHooks) -> Iterator[WSGIApp]:
     conf = config.load(overrides={('api', 'auth_strategy'): 'none'})
     with opened(None) as directory:
         serve.configure(conf, directory)
-        with serve.running(conf, directory, surroundings=surroundings) as (app, _):
+        with serve.running(conf, directory, hooks=hooks) as (app, _):
             yield app
 
 

@@ -19,7 +19,7 @@ from computeapi.db.engine import store_of
 from computeapi.kit.scenes.populating import populate
 from computeapi.kit.scenes.synthetic import SyntheticCloud
 from computeapi.main import Service
-from computeapi.serve import population
+from computeapi.serve import bootstrap
 from computeapi.serve.directory import opened
 
 
@@ -37,7 +37,7 @@ def main() -> None:
         store = store_of(conf, durable=False, alone=True)
         service = Service(conf, store)
         schema.upgrade(store)
-        population.prepare(service, directory, None)
+        bootstrap.prepare(service, directory, None)
         loop = calibration()
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         begin, cpu = time.perf_counter(), time.process_time()

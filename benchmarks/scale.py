@@ -27,7 +27,7 @@ from computeapi.kit.scenes.populating import populate
 from computeapi.kit.scenes.synthetic import SyntheticCloud
 from computeapi.main import Service
 from computeapi.pipeline import load
-from computeapi.serve import population
+from computeapi.serve import bootstrap
 from computeapi.serve.directory import opened
 
 PAGE = 100
@@ -162,7 +162,7 @@ def cloud(url: str | None, count: int, hosts: int) -> Iterator[Cloud]:
         serve.configure(conf, directory)
         with closing(Service(conf, store_of(conf, durable=False, alone=True))) as service:
             schema.upgrade(service.store)
-            population.prepare(service, directory, None)
+            bootstrap.prepare(service, directory, None)
             started = time.perf_counter()
             populate(service, SyntheticCloud(count, 1, min(hosts, count), 1, utcnow()))
             fill(service)

@@ -12,7 +12,7 @@ from computeapi.backends.image import blank
 from computeapi.db import schema
 from computeapi.main import Service
 from computeapi.pipeline import load
-from computeapi.serve import population
+from computeapi.serve import bootstrap
 from computeapi.serve.directory import opened
 
 NEWEST = '2.104'
@@ -40,7 +40,7 @@ class Things:
             self.service = Service(conf)
             schema.upgrade(self.service.store)
             self.service.hosts.register()
-            passwords = population.prepare(self.service, directory, None)
+            passwords = bootstrap.prepare(self.service, directory, None)
         self.app = load(self.service, 'standalone')
         self.token = self._log_in(passwords['admin'])
         self.paths = self._create(page)

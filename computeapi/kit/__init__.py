@@ -1,1 +1,1 @@
-"""The test kit: tools that do to a cloud what its own APIs cannot. `around.Kit` combines all of them for one cloud."""
+"""The test kit: tools that do to a cloud what its own APIs cannot. `kit.Kit` combines all of them for one cloud."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from computeapi.errors import Invalid
 
 if TYPE_CHECKING:
-    from computeapi.kit.around import Kit
+    from computeapi.kit.kit import Kit
     from computeapi.kit.scenes.accounts import UserAccount
 
 ASKING = ('control_token', 'journal', 'load', 'hints', 'seed')
@@ -125,7 +125,7 @@ def kit_of(options: argparse.Namespace) -> Iterator[Kit | None]:
     if options.seed is not None and not is_loopback(options.host):
         told = 'The passwords of this cloud are derived from --seed: anybody who can guess it can log in at'
         print(f'computeapi: {told} {options.host}', file=sys.stderr)
-    from computeapi.kit.around import Kit
+    from computeapi.kit.kit import Kit
     from computeapi.kit.seed import Seed
 
     seed = Seed(options.seed)

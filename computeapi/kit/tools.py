@@ -12,13 +12,13 @@ from computeapi.errors import Conflict
 from computeapi.gate import Gate
 from computeapi.kit.accounts import KnownAccounts
 from computeapi.kit.clock import CloudClock
+from computeapi.kit.dry_run import DryRun
 from computeapi.kit.events import Events
 from computeapi.kit.faults import Faults
 from computeapi.kit.hints import Hints
 from computeapi.kit.journal import Journal
 from computeapi.kit.outages import CellOutages, HostOutages, NeighbourOutages
 from computeapi.kit.plans import Plans
-from computeapi.kit.rehearsal import DryRun
 from computeapi.kit.seed import Seed
 from computeapi.kit.snapshots import CloudSnapshot, CloudSnapshots
 from computeapi.kit.uploads import Uploads

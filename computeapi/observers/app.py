@@ -8,7 +8,7 @@ from typing import Any
 from oslo_config import cfg
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
-from computeapi.observers.knowledge import Knowledge
+from computeapi.observers.database_metrics import DatabaseMetrics
 from computeapi.observers.metrics import Metrics
 from computeapi.web.filters import Environ
 from computeapi.web.request import PASSED_ON
@@ -26,8 +26,10 @@ OF_PROXIES = (
 
 def metrics_app(metrics: Metrics, conf: cfg.ConfigOpts) -> 'MetricsApp':
     """The metrics of this process and of its database."""
-    knowledge = Knowledge(conf, metrics.store)
-    return MetricsApp(lambda: metrics.exposition() + knowledge.exposition(), conf.metrics, alone=metrics.slot is None)
+    database_metrics = DatabaseMetrics(conf, metrics.store)
+    return MetricsApp(
+        lambda: metrics.exposition() + database_metrics.exposition(), conf.metrics, alone=metrics.slot is None
+    )
 
 
 class MetricsApp:

@@ -22,11 +22,11 @@ from computeapi.db.engine import store_of
 from computeapi.listening import listening_at
 from computeapi.main import Service
 from computeapi.pipeline import load
-from computeapi.serve import credentials, guests, machines, population
+from computeapi.serve import bootstrap, cleanup, credentials, guests
 from computeapi.serve.directory import Directory, database, opened
+from computeapi.serve.hooks import ServiceHooks
 from computeapi.serve.http.hub import UPLOADS
 from computeapi.serve.http.server import HTTPServer
-from computeapi.serve.surroundings import Surroundings
 from computeapi.web.filters import WSGIApp
 
 LOG = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ CONTROLLER = 'controller'
 LONELY = 'There is one; `computeapi serve --hosts 2` has two.'
 
 
-def run(conf: cfg.ConfigOpts, options: argparse.Namespace, surroundings: Surroundings | None = None) -> None:
+def run(conf: cfg.ConfigOpts, options: argparse.Namespace, hooks: ServiceHooks | None = None) -> None:
     """Serve until SIGTERM or SIGINT; OSError if the address or the data directory is not available."""
     log.start(conf, logging.WARNING if options.quiet else logging.INFO)
     _exit_on_signals()
@@ -57,7 +57,7 @@ def run(conf: cfg.ConfigOpts, options: argparse.Namespace, surroundings: Surroun
             by_proxy = listening_at(options.host, options.metadata_port, '--metadata-port')
             asked = asked._replace(by_proxy=stack.enter_context(by_proxy))
         sockets = [listening, *asked.sockets]
-        with running(conf, directory, options.admin_password, asked, surroundings, listeners) as (app, passwords):
+        with running(conf, directory, options.admin_password, asked, hooks, listeners) as (app, passwords):
             shown = credentials.show(
                 conf.api.public_url or url(listening),
                 conf.api.auth_strategy,
@@ -100,7 +100,7 @@ def warn(conf: cfg.ConfigOpts, listening: socket.socket) -> None:
         )
 
 
-def service_in(conf: cfg.ConfigOpts, directory: Directory, around: Surroundings) -> Service:
+def service_in(conf: cfg.ConfigOpts, directory: Directory, around: ServiceHooks) -> Service:
     """A service with its data in this directory, not started yet."""
     pool_size = max(conf.database.max_pool_size, THREADS + UPLOADS + conf.workers)
     store = store_of(conf, durable=not directory.temporary, pool_size=pool_size)
@@ -126,7 +126,7 @@ def running(
     directory: Directory,
     admin_password: str | None = None,
     asked: guests.Asked = guests.NOWHERE,
-    surroundings: Surroundings | None = None,
+    hooks: ServiceHooks | None = None,
     listeners: Sequence[ConsoleListener] = (),
 ) -> Iterator[tuple[WSGIApp, dict[str, str]]]:
     """Run the service, with its tables and the initial content; yields the app and the passwords of the users.
@@ -134,19 +134,19 @@ def running(
     asked: the sockets for guests, if there are any.  listeners: the sockets for consoles, if there are any.
     """
     with ExitStack() as stack:
-        around = surroundings or Surroundings()
+        around = hooks or ServiceHooks()
         around.configure(conf)
         service = service_in(conf, directory, around)
         stack.callback(service.close)
         if directory.temporary and conf.hypervisor.backend == 'qemu':
             # Otherwise they would keep running, unknown to anybody.
-            stack.callback(machines.end_all, service)
+            stack.callback(cleanup.end_all, service)
         if directory.temporary:
-            stack.callback(machines.end_exports, service)
+            stack.callback(cleanup.end_exports, service)
         with around.beginning():
             with service.store.error_log.silenced():
                 (schema.create if directory.temporary else schema.upgrade)(service.store)
-                passwords = population.prepare(service, directory, admin_password)
+                passwords = bootstrap.prepare(service, directory, admin_password)
             app = load(service, 'standalone')
             metadata = asked.apps(service)
             app = guests.ByPort(app, metadata)

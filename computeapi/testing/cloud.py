@@ -12,12 +12,12 @@ from oslo_config import cfg
 
 from computeapi import config, serve
 from computeapi.consoles.listeners import open_default_listeners
-from computeapi.kit.around import CONTROL_PATH, TOKEN_VARIABLE, URL_VARIABLE, Kit
 from computeapi.kit.clock import CloudClock
 from computeapi.kit.events import Events
 from computeapi.kit.faults import Faults
 from computeapi.kit.hints import Hints
 from computeapi.kit.journal import Journal
+from computeapi.kit.kit import CONTROL_PATH, TOKEN_VARIABLE, URL_VARIABLE, Kit
 from computeapi.kit.outages import CellOutages, HostOutages, NeighbourOutages
 from computeapi.kit.plans import Plans
 from computeapi.kit.releases import options_of
@@ -136,7 +136,7 @@ class Cloud:
         kit = Kit(None, self._journal_file, self._scene, self._told, seed, self._webhook_allow)
         stack.enter_context(closing(kit))
         listeners = open_default_listeners(conf, stack, HOST, conf.api.public_url or serve.url(listening))
-        app, own = stack.enter_context(serve.running(conf, self._directory, surroundings=kit, listeners=listeners))
+        app, own = stack.enter_context(serve.running(conf, self._directory, hooks=kit, listeners=listeners))
         self._tools, self.control_token = kit.tools, kit.token
         self._learn_at_first([UserAccount.own(*each) for each in own.items()], kit.tools)
         stack.enter_context(HTTPServer(app, [listening], conf.standalone, serve.THREADS).in_background())
@@ -311,7 +311,7 @@ class Cloud:
         return self.tools.neighbours
 
     def dry_run(self, body: Mapping[str, Any], **who: Any) -> dict[str, Any]:
-        """What POST /servers would do with this body, without doing it: computeapi.kit.rehearsal.DryRun.create_server.
+        """What POST /servers would do with this body, without doing it: computeapi.kit.dry_run.DryRun.create_server.
 
         who: microversion='2.1', user='demo', project='demo'.
         """

@@ -21,7 +21,7 @@ from oslo_config import cfg
 
 from computeapi import bus, config
 from computeapi.bus import Bus, Unanswered, Unheard
-from computeapi.observers.knowledge import Knowledge
+from computeapi.observers.database_metrics import DatabaseMetrics
 from tests import broker
 from tests.deployment.conftest import free_port
 from tests.patience import eventually
@@ -101,7 +101,7 @@ def test_nobody_waits_for_a_broker_that_is_away_longer_than_he_said(store):
         assert made.obstacle(0.5)
     conf = conf_of(url)
     conf.set_override('backend', 'remote', 'hypervisor')
-    assert Knowledge(conf, store).found()['broker_up'] == 0
+    assert DatabaseMetrics(conf, store).found()['broker_up'] == 0
 
 
 @pytest.mark.parametrize('url', ['x://x', 'rabbit://guest:hunter22@h:port', 'rabbit://guest:hunter22@h?x=y', 'x'])

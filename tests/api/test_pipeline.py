@@ -7,7 +7,7 @@ from computeapi import config
 from computeapi.errors import Invalid
 from computeapi.main import Service
 from computeapi.pipeline import load
-from computeapi.serve.population import CATALOG
+from computeapi.serve.bootstrap import CATALOG
 from computeapi.web.filters import seen_by_proxy
 
 DASHBOARD = 'https://dashboard.example.org'

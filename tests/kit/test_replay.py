@@ -6,7 +6,7 @@ import time
 import pytest
 
 from computeapi import cli
-from computeapi.kit.replay.identities import Identities
+from computeapi.kit.replay.id_mapping import IDMapping
 from computeapi.kit.replay.player import plausible
 from computeapi.kit.replay.recording import read
 from computeapi.kit.replay.shapes import differences
@@ -321,7 +321,7 @@ def test_shapes_are_keys_and_types(expected, given, told):
 
 
 def test_ids_are_learnt_from_answers_side_by_side():
-    ids = Identities()
+    ids = IDMapping()
     one, other = '0' * 32, '1' * 32
     servers = [{'id': 'aa', 'name': 'x'}, {'id': 'bb', 'name': 'y'}]
     ids.learn({'x': servers}, {'x': [{'id': 'dd', 'name': 'y'}, {'id': 'cc', 'name': 'x'}]}, 'x')

@@ -16,7 +16,7 @@ import requests
 import yaml
 
 from computeapi import config, serve
-from computeapi.kit.around import Kit
+from computeapi.kit.kit import Kit
 from computeapi.kit.seed import Seed
 from computeapi.serve.directory import opened
 from computeapi.testing import Cloud

@@ -30,7 +30,7 @@ MAY_DRAW = {
     'compute/guest/reader.py': 'the entropy of guests',
     'compute/tasks/queue.py': 'which process has what',
     'db/idempotency_keys.py': 'which request has a key',
-    'kit/around.py': 'the token of the control API',
+    'kit/kit.py': 'the token of the control API',
     'kit/faults/occasions.py': 'has a seed of its own',
     'kit/scenes/anonymity.py': 'a key',
     'kit/scenes/filling.py': 'has a seed of its own',

@@ -1,13 +1,13 @@
 """The control API: the tools of a kit, for other processes."""
 
 from computeapi.kit.control.clock import CloudTime
+from computeapi.kit.control.dry_run import DryRuns
 from computeapi.kit.control.events import EventHistory
 from computeapi.kit.control.faults import FaultRules
 from computeapi.kit.control.hints import GivenHints
 from computeapi.kit.control.journal import RequestJournal
 from computeapi.kit.control.outages import CellsDown, HostsDown, NeighboursAway
 from computeapi.kit.control.plans import StatePlans
-from computeapi.kit.control.rehearsal import DryRuns
 from computeapi.kit.control.scenes import CloudScene
 from computeapi.kit.control.service import ControlApp
 from computeapi.kit.control.state import CloudState, NamedSnapshots

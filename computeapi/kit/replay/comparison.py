@@ -48,7 +48,7 @@ def replay(
         expected = Answer(step.status, step.shown_headers, step.shown)
         answer = player.play(step)
         if other is None:
-            recorded = expected._replace(body=player.identities.translate(expected.body))
+            recorded = expected._replace(body=player.ids.translate(expected.body))
             told = list(compared(recorded, answer, headers=headers))
         else:
             expected, answer = answer, other.play(step)

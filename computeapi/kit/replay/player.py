@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from computeapi.kit.journal.masking import MASK
-from computeapi.kit.replay.identities import Identities
+from computeapi.kit.replay.id_mapping import IDMapping
 from computeapi.kit.replay.recording import TASK_STATE, Recorded, states
 from computeapi.kit.replay.target import Answer, ReplayTarget
 from computeapi.web.filters import LEGACY_HEADER, STANDARD_HEADER
@@ -37,26 +37,26 @@ class ReplayPlayer:
 
     def __init__(self, target: ReplayTarget, patience: float, microversion: str | None = None):
         self.target, self.patience, self.microversion = target, patience, microversion
-        self.identities = Identities()
+        self.ids = IDMapping()
 
     def play(self, step: Recorded) -> Answer:
         """The response to a request, after the cloud has reached the recorded state, if it does in time."""
         if step.project and self.target.project:
-            self.identities.learn({'id': step.project}, {'id': self.target.project})
+            self.ids.learn({'id': step.project}, {'id': self.target.project})
         if step.user and self.target.user:
-            self.identities.learn({'id': step.user}, {'id': self.target.user})
+            self.ids.learn({'id': step.user}, {'id': self.target.user})
         answer, pause = self._send(step), SHORTEST_PAUSE
         end = time.monotonic() + self.patience
         while is_awaited(step, answer) and time.monotonic() < end:
             time.sleep(pause)
             answer, pause = self._send(step), min(2 * pause, LONGEST_PAUSE)
         collection = step.path.split('/')[1] if '/' in step.path else ''
-        self.identities.learn(step.shown, answer.body, collection)
+        self.ids.learn(step.shown, answer.body, collection)
         return answer
 
     def _send(self, step: Recorded) -> Answer:
-        path = quote(self.identities.translate_path(step.path))
-        query = self.identities.translate(step.query)
+        path = quote(self.ids.translate_path(step.path))
+        query = self.ids.translate(step.query)
         return self.target.send(step, path, query, self._headers(step), **self._body(step))
 
     def _headers(self, step: Recorded) -> Mapping[str, str]:
@@ -69,7 +69,7 @@ class ReplayPlayer:
 
     def _body(self, step: Recorded) -> dict[str, Any]:
         if step.body is not None:
-            return {'json': plausible(self.identities.translate(step.body))}
+            return {'json': plausible(self.ids.translate(step.body))}
         # Of an image, only the length was recorded.
         return {'data': bytes(step.length)} if step.length else {}
 

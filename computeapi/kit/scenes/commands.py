@@ -20,7 +20,7 @@ from computeapi.kit.scenes.document import SceneError, commented
 from computeapi.kit.scenes.populating import populate as fill
 from computeapi.kit.scenes.synthetic import SyntheticCloud
 from computeapi.main import Service
-from computeapi.serve import population
+from computeapi.serve import bootstrap
 from computeapi.serve.directory import opened
 
 
@@ -54,7 +54,7 @@ def populate(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
         service = Service(conf, store_of(conf, durable=False, alone=True))
         stack.callback(service.close)
         schema.upgrade(service.store)
-        population.prepare(service, directory, None)
+        bootstrap.prepare(service, directory, None)
         service.hosts.register()
         try:
             fill(service, inventory, _told)

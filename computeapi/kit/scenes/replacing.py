@@ -11,7 +11,7 @@ from computeapi.kit.scenes.document import Document
 from computeapi.kit.scenes.export import Export
 from computeapi.kit.scenes.identity import DEFAULT_DOMAIN
 from computeapi.kit.scenes.identity import export as export_identity
-from computeapi.serve.population import USERS
+from computeapi.serve.bootstrap import USERS
 
 KEPT = {
     *('identity_roles', 'identity_implications', 'identity_regions', 'identity_services', 'identity_endpoints'),

@@ -16,8 +16,8 @@ import httptools
 from computeapi.serve.http.body import StreamedBody
 from computeapi.serve.http.exchange import ABRUPT, Exchange, part, refusal
 from computeapi.serve.http.hub import ENVIRON, Hub
+from computeapi.serve.http.keep_alive import SHORT, KeepAliveThread
 from computeapi.serve.http.request import Environ, WireRequest, add_body, whole
-from computeapi.serve.http.talk import SHORT, Talk
 
 LONGEST_HEAD = 64 * 1024
 """The longest request line with headers that is buffered, in bytes: tokens and names of projects can make it long. Also
@@ -34,7 +34,7 @@ CONTINUE = b'HTTP/1.1 100 Continue\r\n\r\n'
 class ClientConnection(WireRequest, asyncio.Protocol):
     """The connection of a client, which answers requests in the order in which they arrive.
 
-    talk: of the thread that uses the connection exclusively, if one does.  is_owed_word: the client waits for 100
+    keep_alive: the thread that uses the connection exclusively, if one does.  is_owed_word: the client waits for 100
     Continue.
     """
 
@@ -43,7 +43,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
     def __init__(self, hub: Hub):
         super().__init__()
         self.hub = hub
-        self.talk: Talk | None = None
+        self.keep_alive: KeepAliveThread | None = None
         self.current: Exchange | None = None
         self.queue: deque[Exchange] = deque()
         self.deadline = math.inf
@@ -78,8 +78,8 @@ class ClientConnection(WireRequest, asyncio.Protocol):
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self.talk is not None:
-            self.talk.end()
+        if self.keep_alive is not None:
+            self.keep_alive.end()
         self.hub.discard(self, self.address)
         for exchange in (self.current, self.arriving, *self.queue):
             if exchange is not None and exchange.body is not None:
@@ -99,8 +99,8 @@ class ClientConnection(WireRequest, asyncio.Protocol):
             return self.leave()
         self.finished = True
         self.end_feed()
-        if self.talk is not None:
-            self.talk.hush()
+        if self.keep_alive is not None:
+            self.keep_alive.hush()
         if self.current is None and not self.clogged:
             self.transport.close()
 
@@ -135,7 +135,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
         if self.deaf:
             return
         if self.is_at_rest and self.hub.is_calm and len(data) < SHORT and (environ := whole(data, self.known)):
-            return self.begin_talk(environ)
+            return self.begin_keep_alive(environ)
         self.beside += len(data)
         try:
             self.parse(data)
@@ -264,23 +264,23 @@ class ClientConnection(WireRequest, asyncio.Protocol):
         busy = self.current is not None or self.in_head or self.arriving is not None
         return not (busy or self.paused or self.clogged or self.finished)
 
-    def begin_talk(self, environ: Environ) -> None:
-        self.talk = Talk(self, environ)
-        self.current = self.talk.exchange
+    def begin_keep_alive(self, environ: Environ) -> None:
+        self.keep_alive = KeepAliveThread(self, environ)
+        self.current = self.keep_alive.exchange
         self.transport.pause_reading()
         self.await_app()
-        self.hub.threads.run(self.talk.run)
+        self.hub.threads.run(self.keep_alive.run)
 
     def take_back(self, exchange: Exchange) -> None:
         """Return the connection to the loop, which sends the response."""
-        self.talk, self.current = None, exchange
+        self.keep_alive, self.current = None, exchange
         exchange.send = self.deliver
         self.transport.resume_reading()
 
     def listen(self, heard: bytes | None) -> None:
         """Return the connection to the loop, after all responses. heard: what the client has sent since; b'' for its
         end."""
-        self.talk = None
+        self.keep_alive = None
         self.transport.resume_reading()
         self.next()
         if self.transport.is_closing() or heard is None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from computeapi.serve.http.crowd import Crowd, Visitor
+from computeapi.serve.http.connection_limits import ConnectionLimit, LimitedConnection
 from computeapi.serve.http.exchange import Exchange, Later
 from computeapi.serve.http.feed import TAKEN, Feed
 from computeapi.serve.http.threads import Threads
@@ -37,36 +37,36 @@ class Hub:
         self.loop, self.app, self.options = loop, app, options
         self.threads, self.uploads = Threads('request', threads), Threads('upload', UPLOADS)
         self.few = threads // 2
-        self.everyone = Crowd(options.max_connections)
-        self.by_address: dict[str, Crowd] = {}
+        self.everyone = ConnectionLimit(options.max_connections)
+        self.by_address: dict[str, ConnectionLimit] = {}
 
-    def enter(self, visitor: Visitor, address: str) -> bool:
+    def enter(self, connection: LimitedConnection, address: str) -> bool:
         """Add a connection; returns whether there is room for it, from its address and in total."""
-        crowd = self.by_address.get(address) or Crowd(self.options.max_connections_per_address)
-        entered = crowd.enter(visitor) and self.everyone.enter(visitor)
-        self.by_address[address] = crowd
+        limit = self.by_address.get(address) or ConnectionLimit(self.options.max_connections_per_address)
+        entered = limit.enter(connection) and self.everyone.enter(connection)
+        self.by_address[address] = limit
         return entered
 
-    def discard(self, visitor: Visitor, address: str) -> None:
+    def discard(self, connection: LimitedConnection, address: str) -> None:
         """Remove a connection."""
-        for crowd in self._crowds(address):
-            crowd.discard(visitor)
+        for limit in self._limits(address):
+            limit.discard(connection)
         if address in self.by_address and not self.by_address[address].members:
             del self.by_address[address]
 
-    def wait(self, visitor: Visitor, address: str) -> None:
+    def wait(self, connection: LimitedConnection, address: str) -> None:
         """From now on, it waits for its client."""
-        for crowd in self._crowds(address):
-            crowd.wait(visitor)
+        for limit in self._limits(address):
+            limit.wait(connection)
 
-    def work(self, visitor: Visitor, address: str) -> None:
+    def work(self, connection: LimitedConnection, address: str) -> None:
         """From now on, its client waits for the app."""
-        for crowd in self._crowds(address):
-            crowd.work(visitor)
+        for limit in self._limits(address):
+            limit.work(connection)
 
-    def _crowds(self, address: str) -> list[Crowd]:
-        crowd = self.by_address.get(address)
-        return [self.everyone] if crowd is None else [self.everyone, crowd]
+    def _limits(self, address: str) -> list[ConnectionLimit]:
+        limit = self.by_address.get(address)
+        return [self.everyone] if limit is None else [self.everyone, limit]
 
     @property
     def is_crowded(self) -> bool:

@@ -47,7 +47,7 @@ AT_ONCE = 100
 
 
 class _Over(Exception):
-    """Ends a rehearsal and rolls back its changes in the store."""
+    """Ends a dry run and rolls back its changes in the store."""
 
 
 class Builder:
@@ -82,7 +82,7 @@ class Builder:
         self.tasks.wake()
         return plan
 
-    def rehearse(self, context: Context, request: ServerRequest, rights: Rights, look: Look[T]) -> T:
+    def dry_run(self, context: Context, request: ServerRequest, rights: Rights, look: Look[T]) -> T:
         """What *look* returns for the servers that `create` would create; the transaction is then rolled back. Errors:
         as for `create`.
 

@@ -10,7 +10,7 @@ from computeapi.backends.identity.local import LocalIdentity
 from computeapi.backends.registry import built_in
 from computeapi.compute.scheduler.filters import FILTERS
 from computeapi.compute.scheduler.hosts import HostState
-from computeapi.compute.servers.creation.rehearsal import RehearsedServer, rehearse
+from computeapi.compute.servers.creation.dry_run import DryRunServer, dry_run
 from computeapi.context import Context
 from computeapi.main import Service
 from computeapi.versions import COMPUTE, APIVersionRequest
@@ -42,7 +42,7 @@ class DryRun:
         identity = built_in('identity', LocalIdentity, self.service.identity)
         context = identity.acting_as(user, project)
         try:
-            servers = self._rehearsed(body, version, context)
+            servers = self._dry_run(body, version, context)
         except Exception as error:
             if not faults.is_expected(error):
                 raise
@@ -50,9 +50,7 @@ class DryRun:
         told = [_told(each) for each in servers]
         return {'possible': all(each['host'] for each in told), 'status': 202, 'message': None, 'servers': told}
 
-    def _rehearsed(
-        self, body: Mapping[str, Any], version: APIVersionRequest, context: Context
-    ) -> list[RehearsedServer]:
+    def _dry_run(self, body: Mapping[str, Any], version: APIVersionRequest, context: Context) -> list[DryRunServer]:
         """Do what App.__call__ does, up to the point where the handler would write."""
         req = Request.blank('/servers', method='POST', content_type=JSON, body=orjson.dumps(body))
         req.environ.update({CONTEXT: context, VERSION: version})
@@ -68,10 +66,10 @@ class DryRun:
         app.accept(req, bound.operation, parameters, document)
         app.authorize(req, controller, parameters)
         wanted = controller.wanted(req, document)
-        return rehearse(controller.cloud.builder, context, wanted, rights_of(req))
+        return dry_run(controller.cloud.builder, context, wanted, rights_of(req))
 
 
-def _told(server: RehearsedServer) -> Told:
+def _told(server: DryRunServer) -> Told:
     spec, host = server.spec, server.host
     return {
         'name': server.name,
@@ -84,7 +82,7 @@ def _told(server: RehearsedServer) -> Told:
     }
 
 
-def _steps(server: RehearsedServer) -> Iterator[Told]:
+def _steps(server: DryRunServer) -> Iterator[Told]:
     """Each filter, with the hosts that it refused and the reason."""
     left = server.survey.known
     for name, passed in server.survey.steps:

@@ -16,7 +16,7 @@ from computeapi.db.servers import Server, is_volume_backed
 
 
 @dataclass(frozen=True)
-class RehearsedServer:
+class DryRunServer:
     """A server that was not created.
 
     survey: the results of the filters.  full: the hosts that were tried but had no room.  host: where it would be.
@@ -31,20 +31,20 @@ class RehearsedServer:
     reason: str | None
 
 
-def rehearse(builder: Builder, context: Context, request: ServerRequest, rights: Rights) -> list[RehearsedServer]:
+def dry_run(builder: Builder, context: Context, request: ServerRequest, rights: Rights) -> list[DryRunServer]:
     """The results for a request, in which each server uses the resources of the hosts before the next. Errors: those of
     Builder.create.
 
     Resources of ports, which only Placement knows, are not considered.
     """
 
-    def place(connection: sa.Connection, plan: Plan, servers: list[Server]) -> list[RehearsedServer]:
+    def place(connection: sa.Connection, plan: Plan, servers: list[Server]) -> list[DryRunServer]:
         return [_placed(builder, connection, plan, server) for server in servers]
 
-    return builder.rehearse(context, request, rights, place)
+    return builder.dry_run(context, request, rights, place)
 
 
-def _placed(builder: Builder, connection: sa.Connection, plan: Plan, server: Server) -> RehearsedServer:
+def _placed(builder: Builder, connection: sa.Connection, plan: Plan, server: Server) -> DryRunServer:
     scheduler = builder.platform.scheduler
     on_volume = is_volume_backed(server, stored.block_devices_of(connection, [server.uuid]))
     spec = spec_of(server, plan.arguments, on_volume=on_volume)
@@ -53,6 +53,6 @@ def _placed(builder: Builder, connection: sa.Connection, plan: Plan, server: Ser
     for host in survey.best:
         if claim(connection, spec, host, scheduler.ratios):
             stored.update(connection, server.uuid, {'host': host.name, 'node': host.node})
-            return RehearsedServer(server.name, spec, survey, full, host, None)
+            return DryRunServer(server.name, spec, survey, full, host, None)
         full.append(host)
-    return RehearsedServer(server.name, spec, survey, full, None, str(scheduler.refusal(spec, survey)))
+    return DryRunServer(server.name, spec, survey, full, None, str(scheduler.refusal(spec, survey)))

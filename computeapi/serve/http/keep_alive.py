@@ -39,7 +39,7 @@ class Lent(Protocol):
     def listen(self, heard: bytes | None) -> None: ...
 
 
-class Talk:
+class KeepAliveThread:
     """Begins with a request, and ends when the connection is returned to the loop."""
 
     def __init__(self, connection: Lent, environ: Environ):

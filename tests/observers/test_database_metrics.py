@@ -11,12 +11,12 @@ from computeapi.clock import utcnow
 from computeapi.db import counts, quotas
 from computeapi.db.engine import Store
 from computeapi.db.tables.compute import processes, quota_usages, services
-from computeapi.observers.knowledge import Knowledge
+from computeapi.observers.database_metrics import DatabaseMetrics
 
 
 @pytest.fixture
 def knowledge(conf, store):
-    return Knowledge(conf, store)
+    return DatabaseMetrics(conf, store)
 
 
 def add_host(store, name, **facts):
@@ -82,15 +82,15 @@ def test_processes_that_live_are_told(knowledge, store):
 
 def test_one_process_counts_for_all_until_it_is_time_again(conf, store, servers, asked):
     servers.add()
-    assert Knowledge(conf, store).found()['servers'] == {'active': 1}
+    assert DatabaseMetrics(conf, store).found()['servers'] == {'active': 1}
     servers.add()
     del asked[:]
-    found = Knowledge(conf, store).found()
+    found = DatabaseMetrics(conf, store).found()
     assert found['servers'] == {'active': 1} and 0 <= found['count_age_seconds'] < 60
     assert not [each for each in asked if 'GROUP BY servers' in each]
     with store.write() as connection:
         connection.execute(sa.text('UPDATE counts SET due_at = counted_at'))
-    assert Knowledge(conf, store).found()['servers'] == {'active': 2}
+    assert DatabaseMetrics(conf, store).found()['servers'] == {'active': 2}
 
 
 def test_of_several_that_come_at_a_time_one_counts(store):
@@ -145,10 +145,10 @@ def plan(store, statement):
 
 def test_without_tables_it_is_not_up_either(conf, database_url):
     with closing(Store(database_url)) as store:
-        assert Knowledge(conf, store).found() == {'database_up': 0}
+        assert DatabaseMetrics(conf, store).found() == {'database_up': 0}
 
 
 def test_without_a_database_that_is_what_is_told(conf):
     store = Store('postgresql+psycopg://me@127.0.0.1:1/none')
-    assert Knowledge(conf, store).found() == {'database_up': 0}
-    assert b'computeapi_database_up 0.0' in Knowledge(conf, store).exposition()
+    assert DatabaseMetrics(conf, store).found() == {'database_up': 0}
+    assert b'computeapi_database_up 0.0' in DatabaseMetrics(conf, store).exposition()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Visitor(Protocol):
-    """A connection, as seen by a crowd."""
+class LimitedConnection(Protocol):
+    """A connection, as seen by a limit."""
 
     def leave(self) -> None: ...
 
 
-class Crowd:
+class ConnectionLimit:
     """The connections from one address, or from all: at most `most` of them.
 
     waiting: those that wait for their client (to send, or to receive), the longest wait first.
@@ -19,10 +19,10 @@ class Crowd:
 
     def __init__(self, most: int):
         self.most = most
-        self.members: set[Visitor] = set()
-        self.waiting: dict[Visitor, None] = {}
+        self.members: set[LimitedConnection] = set()
+        self.waiting: dict[LimitedConnection, None] = {}
 
-    def enter(self, visitor: Visitor) -> bool:
+    def enter(self, connection: LimitedConnection) -> bool:
         """Add a connection; returns whether there is room. The connection that has waited longest is closed to make
         room.
 
@@ -33,19 +33,19 @@ class Crowd:
             if not self.waiting:
                 return False
             next(iter(self.waiting)).leave()
-        self.members.add(visitor)
+        self.members.add(connection)
         return True
 
-    def discard(self, visitor: Visitor) -> None:
-        self.members.discard(visitor)
-        self.waiting.pop(visitor, None)
+    def discard(self, connection: LimitedConnection) -> None:
+        self.members.discard(connection)
+        self.waiting.pop(connection, None)
 
-    def wait(self, visitor: Visitor) -> None:
+    def wait(self, connection: LimitedConnection) -> None:
         """From now on, it waits for its client."""
-        if visitor in self.members:
-            self.waiting.pop(visitor, None)
-            self.waiting[visitor] = None
+        if connection in self.members:
+            self.waiting.pop(connection, None)
+            self.waiting[connection] = None
 
-    def work(self, visitor: Visitor) -> None:
+    def work(self, connection: LimitedConnection) -> None:
         """From now on, its client waits for the app."""
-        self.waiting.pop(visitor, None)
+        self.waiting.pop(connection, None)

@@ -35,7 +35,7 @@ Value = float | Mapping[str, float]
 """The value of a metric, or of each value of its label."""
 
 
-class Knowledge:
+class DatabaseMetrics:
     """Queries the database, as rarely as possible."""
 
     def __init__(self, conf: cfg.ConfigOpts, store: Store):
@@ -49,7 +49,7 @@ class Knowledge:
         with self.lock:
             if time.monotonic() >= self.until:
                 registry = CollectorRegistry()
-                registry.register(Told(self.found()))
+                registry.register(DatabaseCollector(self.found()))
                 self.text = prometheus_client.generate_latest(registry)
                 self.until = time.monotonic() + KEPT_SECONDS
             return self.text
@@ -108,7 +108,7 @@ class Knowledge:
             return
 
 
-class Told(Collector):
+class DatabaseCollector(Collector):
     """The metrics in TOLD whose values are known."""
 
     def __init__(self, found: Mapping[str, Value]):

@@ -17,7 +17,7 @@ from computeapi.web.filters import WSGIApp
 Backend = TypeVar('Backend')
 
 
-class Surroundings:
+class ServiceHooks:
     """Hooks that change nothing. They are called in this order."""
 
     def configure(self, conf: cfg.ConfigOpts) -> None:

@@ -26,7 +26,7 @@ from computeapi.kit.tools import Tools
 from computeapi.kit.variables import CONTROL_PATH, LOOK, TOKEN_VARIABLE, URL_VARIABLE
 from computeapi.main import Service
 from computeapi.serve.directory import Directory
-from computeapi.serve.surroundings import Backend, Surroundings
+from computeapi.serve.hooks import Backend, ServiceHooks
 from computeapi.web.filters import Environ, URLMap, WSGIApp
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ QUICK = {
 """Defaults, by option name, for tests. `configure` also makes password hashes cheap, because nobody attacks them."""
 
 
-class Kit(Surroundings):
+class Kit(ServiceHooks):
     """The tools for one cloud, with the hooks into it, and the control API, which requires `token`.
 
     journal: a file to which requests are appended; OSError. Close the kit at the end.

@@ -9,7 +9,7 @@ ADDRESS = re.compile(r'(\d{1,3}\.){3}\d{1,3}|([0-9a-f]{2}:){5}[0-9a-f]{2}|[0-9a-
 NUMBER = re.compile(r'\d+', re.ASCII)
 
 
-class Identities:
+class IDMapping:
     """Learns IDs by comparing responses to the same request, and translates the requests that follow.
 
     What is neither a UUID nor an address may be a word with another meaning elsewhere, so it is only an ID where one is

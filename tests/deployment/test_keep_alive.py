@@ -9,7 +9,7 @@ import time
 import pytest
 
 from computeapi import config
-from computeapi.serve.http import talk
+from computeapi.serve.http import keep_alive
 from computeapi.serve.http.exchange import Later
 from computeapi.serve.http.server import HTTPServer
 from computeapi.serve.http.threads import Threads
@@ -109,14 +109,14 @@ def test_all_that_may_follow_an_answer_is_understood(url):
         assert wire.file.readline() == b'HTTP/1.1 100 Continue\r\n' and wire.file.readline() == b'\r\n'
         wire.send('fourth')
         assert wire.answer()[2] == b'fourth'
-        for size in (talk.SHORT - 100, talk.SHORT + 100, 300_000):
+        for size in (keep_alive.SHORT - 100, keep_alive.SHORT + 100, 300_000):
             assert post(wire, 'x' * size) == 'x' * size
         wire.send('GET /echo HTTP/1.1\r\nConnection: close\r\n\r\n')
         assert wire.answer()[1]['Connection'] == 'close' and wire.ended()
 
 
 def test_who_asks_again_much_later_is_answered(url, monkeypatch):
-    monkeypatch.setattr(talk, 'PATIENCE', 0.01)
+    monkeypatch.setattr(keep_alive, 'PATIENCE', 0.01)
     with Wire(url) as wire:
         for word in ('one', 'two', 'three'):
             assert post(wire, word) == word
