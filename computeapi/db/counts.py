@@ -9,13 +9,13 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from computeapi.db.index_scans import hinted
 from computeapi.db.quotas import COUNTED, EVERYBODY
 from computeapi.db.records import Rows, make_sure
-from computeapi.db.server_branches import BY
+from computeapi.db.server_scans import BY
 from computeapi.db.services import RUNS_SERVERS, up
 from computeapi.db.tables.compute import CloudCount, counts, processes, quota_usages, quotas, services
 from computeapi.db.tables.servers import servers
-from computeapi.db.walks import hinted
 
 COUNTS = Rows(CloudCount, counts)
 CLOUD = 'cloud'

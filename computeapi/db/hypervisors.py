@@ -9,14 +9,14 @@ import sqlalchemy as sa
 from computeapi import randomness
 from computeapi.db import listing
 from computeapi.db.allocations import Amounts, count
+from computeapi.db.index_scans import hinted
 from computeapi.db.listing import Clause, Page, identified
 from computeapi.db.placement_changes import note_host
 from computeapi.db.records import required
-from computeapi.db.server_branches import BY
+from computeapi.db.server_scans import BY
 from computeapi.db.services import SERVICES, ComputeService, runs
 from computeapi.db.tables.compute import ComputeNode, HostedServer, Usage, cells, hypervisors, services
 from computeapi.db.tables.servers import servers
-from computeapi.db.walks import hinted
 
 __all__ = ['ComputeNode']
 

@@ -8,9 +8,9 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.context import Context
 from computeapi.db import listing, pairs
-from computeapi.db.facts import Facts, FactTable
 from computeapi.db.listing import Clause
 from computeapi.db.ownership import caller
+from computeapi.db.resource_table import Facts, ResourceTable
 from computeapi.db.tables.image import deleted_images, image_members, image_properties, image_tags, images
 
 
@@ -38,7 +38,7 @@ SORTS = (
     *('created_at', 'updated_at'),
 )
 
-IMAGES = FactTable(
+IMAGES = ResourceTable(
     images,
     errors.ImageNotFound,
     _open_to,

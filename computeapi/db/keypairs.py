@@ -6,10 +6,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi.db import listing, quota_usages
+from computeapi.db.index_scans import HINTS
 from computeapi.db.listing import NO_MARKER, Page
 from computeapi.db.records import Rows
 from computeapi.db.tables.compute import Keypair, keypairs
-from computeapi.db.walks import HINTS
 
 __all__ = ['Keypair']
 

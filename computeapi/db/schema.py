@@ -12,7 +12,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from computeapi.db.engine import Store
-from computeapi.db.steps import Steps
+from computeapi.db.resumable_revisions import ResumableRevisions
 from computeapi.db.tables import metadata
 from computeapi.errors import DatabaseError
 
@@ -48,8 +48,8 @@ def upgrade(store: Store) -> bool:
     gets the current tables directly, because going through all revisions takes longer than everything else at startup.
 
     Processes that start together take turns, and later ones find the work done. All revisions are one transaction where
-    the database supports that; MariaDB commits after each DDL statement, and Steps resumes from there. WrongTables if
-    the tables belong to a release that this one does not know.
+    the database supports that; MariaDB commits after each DDL statement, and ResumableRevisions resumes from there.
+    WrongTables if the tables belong to a release that this one does not know.
     """
     if not _is_older(found := version(store)):
         return False
@@ -150,5 +150,5 @@ def run(connection: sa.Connection, revision: str = 'head') -> None:
 
     config = Config(attributes={'connection': connection})
     config.set_main_option('script_location', str(MIGRATIONS).replace('%', '%%'))
-    with Steps(connection) if connection.dialect.name in ('mysql', 'mariadb') else nullcontext():
+    with ResumableRevisions(connection) if connection.dialect.name in ('mysql', 'mariadb') else nullcontext():
         command.upgrade(config, revision)

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from computeapi.db.index_scans import hinted
 from computeapi.db.listing import Clause
-from computeapi.db.server_branches import BY, GONE, LIVING, THERE
+from computeapi.db.server_scans import BY, GONE, LIVING, THERE
 from computeapi.db.tables.servers import servers
-from computeapi.db.walks import hinted
 
 
 class ChangedServer(NamedTuple):

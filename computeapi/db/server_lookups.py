@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from computeapi.db import patterns
-from computeapi.db.server_branches import BY, LIVING, OF_PROJECT, THERE, Reach
+from computeapi.db.index_scans import FEW, Place, hinted
 from computeapi.db.server_filters import ADDRESSES, CLOCKS_DIFFER
+from computeapi.db.server_scans import BY, LIVING, OF_PROJECT, THERE, Reach
 from computeapi.db.tables.servers import server_addresses, server_tags, servers
-from computeapi.db.walks import FEW, Place, hinted
 
 COSTLIER = 10
 """How much more expensive reading a row is than examining an index entry."""
@@ -41,7 +41,7 @@ def places(
 ) -> list[Place] | None:
     """The places of servers that include all wanted ones, if some filter shows that they are few.
 
-    far: how many servers are wanted, if a walk would pass servers of other projects on the way to them.
+    far: how many servers are wanted, if a scan would pass servers of other projects on the way to them.
     most: how many rows may be examined without an index to rely on.
     """
     if far is not None and reach.project_id is not None:

@@ -10,12 +10,12 @@ import sqlalchemy as sa
 
 from computeapi import randomness
 from computeapi.context import Context
-from computeapi.db import listing, walks
+from computeapi.db import index_scans, listing
+from computeapi.db.index_scans import IndexScan
 from computeapi.db.listing import NO_MARKER, Clause, Page
 from computeapi.db.records import Rows
 from computeapi.db.servers import Server
 from computeapi.db.tables.servers import Migration, migrations, servers
-from computeapi.db.walks import Walk
 from computeapi.states import MigrationStatus, MigrationType
 
 __all__ = ['Migration']
@@ -34,7 +34,7 @@ MOVED = (MigrationStatus.FINISHED, MigrationStatus.CONFIRMING)
 
 
 MIGRATIONS = Rows(Migration, migrations)
-BY_AGE = walks.index_of(migrations, 'ix_migrations_created_at_id')
+BY_AGE = index_scans.index_of(migrations, 'ix_migrations_created_at_id')
 TOLD = sa.exists().where(servers.c.uuid == migrations.c.server_id, servers.c.deleted_at.is_(None))
 """Migrations of deleted servers are not shown."""
 LISTED = MIGRATIONS.select.where(TOLD)
@@ -134,13 +134,13 @@ def page(
     few = _few(connection, filters, since)
     if few is not None:
         return _sorted(connection, page, [*where, migrations.c.id.in_(few)])
-    walk = Walk(BY_AGE, (), len(BY_AGE.columns), page.sort[0][1], where=tuple(where))
-    return MIGRATIONS.of(walks.page(connection, LISTED, walk, page, TOLD & (migrations.c.uuid == page.marker)))
+    scan = IndexScan(BY_AGE, (), len(BY_AGE.columns), page.sort[0][1], where=tuple(where))
+    return MIGRATIONS.of(index_scans.page(connection, LISTED, scan, page, TOLD & (migrations.c.uuid == page.marker)))
 
 
 def _few(connection: sa.Connection, filters: Mapping[str, str], since: datetime | None) -> Collection[int] | None:
     """The IDs of migrations that include all wanted ones, if these are few: those of a server, or recent ones."""
-    ids = sa.select(migrations.c.id).limit(walks.FEW + 1)
+    ids = sa.select(migrations.c.id).limit(index_scans.FEW + 1)
     if 'server_id' in filters:
         ids = ids.where(migrations.c.server_id == filters['server_id'])
     elif since is not None:
@@ -148,7 +148,7 @@ def _few(connection: sa.Connection, filters: Mapping[str, str], since: datetime 
     else:
         return None
     found = connection.scalars(ids).all()
-    return found if len(found) <= walks.FEW else None
+    return found if len(found) <= index_scans.FEW else None
 
 
 def _sorted(connection: sa.Connection, page: Page, where: Sequence[Clause]) -> list[Migration]:

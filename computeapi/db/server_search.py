@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from computeapi.db import listing, server_lookups, server_tagged, walks
+from computeapi.db import index_scans, listing, server_lookups, server_tagged
+from computeapi.db.index_scans import IndexScan, Place
 from computeapi.db.listing import UNKNOWN_MARKER, Clause, Page
 from computeapi.db.records import Rows
-from computeapi.db.server_branches import BY, USUAL, Reach, by_age, in_order_of
 from computeapi.db.server_filters import ADDRESSES, condition
+from computeapi.db.server_scans import BY, USUAL, Reach, by_age, in_order_of
 from computeapi.db.server_tagged import TaggedServer, Tags
 from computeapi.db.servers import SERVERS, load
 from computeapi.db.tables.server_lists import TIES
 from computeapi.db.tables.servers import servers
-from computeapi.db.walks import Place, Walk
 from computeapi.errors import Invalid
 
 COLUMNS = {'name': 'folded_name'}
@@ -68,7 +68,7 @@ def page(
 class Pager:
     """Finds one page.
 
-    If the servers of the page are consecutive in an index, it is walked. If they are among a few that an index finds,
+    If the servers of the page are consecutive in an index, it is scanned. If they are among a few that an index finds,
     or in several indexes, those are examined in order until the page is full.
     """
 
@@ -86,15 +86,15 @@ class Pager:
 
     def found(self) -> Found:
         reach = self.reach
-        walks_, told = self._walks()
-        if walks_ is None:
+        scans, told = self._scans()
+        if scans is None:
             return self._sorted(self._wanted())
         sought = {name: value for name, value in self.filters.items() if name not in told}
         tags = None if told or self.key != USUAL or reach.deleted is not False else self._tags(sought)
         if tags is not None:
             del sought['tags' if tags.every else 'tags_any']
-        where = [*reach.beyond_walks(), *(self.conditions[name] for name in sought)]
-        far = None if all(is_near(walk, reach) for walk in walks_) else self.page.limit
+        where = [*reach.beyond_scans(), *(self.conditions[name] for name in sought)]
+        far = None if all(is_near(scan, reach) for scan in scans) else self.page.limit
         few = server_lookups.places(self.connection, reach, sought, far, self.search.most)
         if few is not None:
             return self._among(few, self._wanted())
@@ -102,20 +102,20 @@ class Pager:
             return self._tagged(tags, [*reach.conditions(), *(self.conditions[name] for name in sought)])
         if (found := self._through_all(sought, self.page.limit or AT_ONCE)) is not None:
             return found
-        alone = self.key == USUAL and len(walks_) == 1
+        alone = self.key == USUAL and len(scans) == 1
         if lets_most_pass(sought) and (alone or self.key != USUAL):
-            return Found(self._walked(walks_, where))
+            return Found(self._scanned(scans, where))
         entries = self.search.most * server_lookups.COSTLIER
         if alone:
-            return self._bounded(walks_[0], where, lambda: self._through_all(sought, entries))
-        there = self._side_by_side(walks_) if self.key == USUAL else self._one_by_one(walks_)
+            return self._bounded(scans[0], where, lambda: self._through_all(sought, entries))
+        there = self._side_by_side(scans) if self.key == USUAL else self._one_by_one(scans)
         return self._through_all(sought, entries) or self._sifted(there, where)
 
     def _wanted(self) -> list[Clause]:
-        """All conditions on the servers, some of which a walk includes already."""
+        """All conditions on the servers, some of which a scan includes already."""
         return [*self.reach.conditions(), *self.conditions.values()]
 
-    def _walks(self) -> tuple[list[Walk] | None, Collection[str]]:
+    def _scans(self) -> tuple[list[IndexScan] | None, Collection[str]]:
         if self.key == USUAL:
             return by_age(self.connection, self.reach, self.descending, self.filters)
         return (in_order_of(self.reach, self.key, self.descending) if self.key else None), ()
@@ -133,49 +133,49 @@ class Pager:
 
     # ------------------------------------------------------------ along an index
 
-    def _further(self, some: Sequence[Walk]) -> Iterator[tuple[Walk, Place | None]]:
-        """Of consecutive walks, those that continue after the marker, the first one from there."""
+    def _further(self, some: Sequence[IndexScan]) -> Iterator[tuple[IndexScan, Place | None]]:
+        """Of consecutive scans, those that continue after the marker, the first one from there."""
         reached = self.marker is None
-        for walk in some:
+        for scan in some:
             if reached:
-                yield walk, None
-            # The walk of rows with a key contains the marker only if the marker's row has the key.
-            elif len(some) == 1 or walk.present == (self._held(self.key) is not None):
+                yield scan, None
+            # The scan of rows with a key contains the marker only if the marker's row has the key.
+            elif len(some) == 1 or scan.present == (self._held(self.key) is not None):
                 reached = True
-                yield walk, self._place(walk)
+                yield scan, self._place(scan)
 
     def _held(self, name: str) -> Any:
         return None if self.marker is None else self.marker._mapping[name]
 
-    def _place(self, walk: Walk) -> Place | None:
-        return None if self.marker is None else [self._held(column.name) for column in walk.order]
+    def _place(self, scan: IndexScan) -> Place | None:
+        return None if self.marker is None else [self._held(column.name) for column in scan.order]
 
-    def _walked(self, some: Sequence[Walk], where: Sequence[Clause]) -> list[Any]:
+    def _scanned(self, some: Sequence[IndexScan], where: Sequence[Clause]) -> list[Any]:
         found: list[sa.Row[Any]] = []
-        for walk, after in self._further(some):
+        for scan, after in self._further(some):
             room = None if self.page.limit is None else self.page.limit - len(found)
             if room != 0:
-                walk = walk._replace(besides=(*walk.besides, *where))
-                found += walks.rows(self.connection, self.records.select, walk, after, room)
+                scan = scan._replace(besides=(*scan.besides, *where))
+                found += index_scans.rows(self.connection, self.records.select, scan, after, room)
         return self.records.of(found)
 
-    def _bounded(self, walk: Walk, where: Sequence[Clause], otherwise: Callable[[], Found | None]) -> Found:
-        """Like `_walked`, but examines only a limited number of servers, and more only while none matches. It proceeds
+    def _bounded(self, scan: IndexScan, where: Sequence[Clause], otherwise: Callable[[], Found | None]) -> Found:
+        """Like `_scanned`, but examines only a limited number of servers, and more only while none matches. It proceeds
         in stretches of growing size, so that a page that fills up soon does not pay for what follows.
 
         otherwise: finds the page in another way, if possible, when it will not be full within the limit.
         """
         if self.page.limit is None:
-            return Found(self._walked([walk], where))
-        found, end, looked_at = list[sa.Row[Any]](), self._place(walk), 0
+            return Found(self._scanned([scan], where))
+        found, end, looked_at = list[sa.Row[Any]](), self._place(scan), 0
         for number, size in enumerate(self._stretches(self.page.limit)):
             will_be_full = len(found) * self.search.most >= self.page.limit * looked_at
             if number == 1 and not will_be_full and (told := otherwise()) is not None:
                 return told
-            after, end = end, walks.place_at(self.connection, walk, end, size)
-            narrow = walk._replace(besides=(*walk.besides, *where))
+            after, end = end, index_scans.place_at(self.connection, scan, end, size)
+            narrow = scan._replace(besides=(*scan.besides, *where))
             room = self.page.limit - len(found)
-            found += walks.stretch(self.connection, self.records.select, narrow, after, end, size, room)
+            found += index_scans.stretch(self.connection, self.records.select, narrow, after, end, size, room)
             looked_at += size
             if end is None or len(found) == self.page.limit or self._is_enough(looked_at, len(found)):
                 break
@@ -199,13 +199,13 @@ class Pager:
 
     # ------------------------------------------------------------ in portions
 
-    def _side_by_side(self, some: Sequence[Walk]) -> Iterator[Place]:
-        ways = [walks.places(self.connection, walk, self._place(walk)) for walk in some]
+    def _side_by_side(self, some: Sequence[IndexScan]) -> Iterator[Place]:
+        ways = [index_scans.places(self.connection, scan, self._place(scan)) for scan in some]
         return heapq.merge(*ways, key=tuple, reverse=self.descending)
 
-    def _one_by_one(self, some: Sequence[Walk]) -> Iterator[Place]:
-        for walk, after in self._further(some):
-            yield from walks.places(self.connection, walk, after)
+    def _one_by_one(self, some: Sequence[IndexScan]) -> Iterator[Place]:
+        for scan, after in self._further(some):
+            yield from index_scans.places(self.connection, scan, after)
 
     def _tags(self, filters: Mapping[str, Any]) -> Tags | None:
         """The tags that are searched for, if there is an index to find them by."""
@@ -312,9 +312,9 @@ def _those(ids: Sequence[Any], where: Sequence[Clause], key: sa.ColumnElement[An
     return [key.in_(ids), sa.case((sa.and_(sa.true(), *where), 1), else_=0) == 1]
 
 
-def is_near(walk: Walk, reach: Reach) -> bool:
-    """Whether a walk passes no servers of other projects."""
-    return reach.project_id is None or walk.along is BY['project_id']
+def is_near(scan: IndexScan, reach: Reach) -> bool:
+    """Whether a scan passes no servers of other projects."""
+    return reach.project_id is None or scan.along is BY['project_id']
 
 
 def lets_most_pass(filters: Mapping[str, Any]) -> bool:

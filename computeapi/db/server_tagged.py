@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from computeapi.db import walks
-from computeapi.db.server_branches import MOST_BRANCHES, Reach, nearness
+from computeapi.db import index_scans
+from computeapi.db.index_scans import IndexScan, Place, index_of
+from computeapi.db.server_scans import MOST_BRANCHES, Reach, nearness
 from computeapi.db.tables.servers import server_tags
-from computeapi.db.walks import Place, Walk, index_of
 
 OF_ALL = index_of(server_tags, 'ix_server_tags_tag_created_at_server_id')
 OF_PROJECT = index_of(server_tags, 'ix_server_tags_project_id_tag_created_at_server_id')
@@ -63,14 +63,14 @@ def groups(
 def _servers(
     connection: sa.Connection, reach: Reach, tags: Tags, descending: bool, marker: datetime | None, is_enough: IsEnough
 ) -> Iterator[TaggedServer]:
-    along = [_walk(reach, tag, descending, marker) for tag in tags.names]
+    along = [_scan(reach, tag, descending, marker) for tag in tags.names]
     if not tags.every or len(along) == 1:
-        ways = [walks.places(connection, walk) for walk in along]
+        ways = [index_scans.places(connection, scan) for scan in along]
         merged = heapq.merge(*ways, key=operator.itemgetter(0), reverse=descending)
         return itertools.starmap(TaggedServer, merged)
     fewest = min(range(len(along)), key=lambda number: nearness(connection, [along[number]]))
     fits = _has(tuple(name for number, name in enumerate(tags.names) if number != fewest))
-    return _fitting(walks.places(connection, along[fewest], more=(fits,)), is_enough)
+    return _fitting(index_scans.places(connection, along[fewest], more=(fits,)), is_enough)
 
 
 def _fitting(there: Iterator[Place], is_enough: IsEnough) -> Iterator[TaggedServer]:
@@ -86,11 +86,11 @@ def _fitting(there: Iterator[Place], is_enough: IsEnough) -> Iterator[TaggedServ
         before = place
 
 
-def _walk(reach: Reach, tag: str, descending: bool, marker: datetime | None) -> Walk:
+def _scan(reach: Reach, tag: str, descending: bool, marker: datetime | None) -> IndexScan:
     created_at = server_tags.c.created_at
     beyond = () if marker is None else ((created_at <= marker) if descending else (created_at >= marker),)
     along, fixed = (OF_ALL, (tag,)) if reach.project_id is None else (OF_PROJECT, (reach.project_id, tag))
-    return Walk(along, fixed, KEYS, descending, where=beyond)
+    return IndexScan(along, fixed, KEYS, descending, where=beyond)
 
 
 @functools.lru_cache(maxsize=64)

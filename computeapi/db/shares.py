@@ -4,10 +4,10 @@ import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.context import Context
-from computeapi.db.facts import FactTable
 from computeapi.db.listing import Clause
 from computeapi.db.ownership import own_rows, owned
 from computeapi.db.records import lock_row
+from computeapi.db.resource_table import ResourceTable
 from computeapi.db.tables.share import share_access_metadata, share_access_rules, share_metadata, share_projects, shares
 
 
@@ -23,14 +23,14 @@ def _usable(context: Context) -> Clause:
     return listed(context, public=True, all_projects=True)
 
 
-SHARES = FactTable(
+SHARES = ResourceTable(
     shares,
     errors.ShareNotFound,
     _usable,
     pairs={'metadata': share_metadata},
     sorts={name: shares.c[name] for name in ('id', 'name', 'status', 'size', 'created_at', 'updated_at')},
 )
-ACCESS_RULES = FactTable(
+ACCESS_RULES = ResourceTable(
     share_access_rules,
     errors.ShareAccessNotFound,
     lambda context: own_rows(shares, context),

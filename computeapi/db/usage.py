@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from computeapi.db import walks
+from computeapi.db import index_scans
+from computeapi.db.index_scans import IndexScan
 from computeapi.db.listing import Page
 from computeapi.db.records import Rows
-from computeapi.db.server_branches import OF_PROJECT
+from computeapi.db.server_scans import OF_PROJECT
 from computeapi.db.tables.servers import servers
-from computeapi.db.walks import Walk
 
 
 class Span(NamedTuple):
@@ -46,7 +46,7 @@ def page(
     """
     ended = sa.or_(servers.c.terminated_at.is_(None), servers.c.terminated_at > start)
     fixed = () if project_id is None else (project_id,)
-    walk = Walk(
+    scan = IndexScan(
         OF_PROJECT, fixed, len(OF_PROJECT.columns) - len(fixed), False, where=(servers.c.launched_at < stop, ended)
     )
-    return SPANS.of(walks.page(connection, SPANS.select, walk, page, servers.c.uuid == page.marker))
+    return SPANS.of(index_scans.page(connection, SPANS.select, scan, page, servers.c.uuid == page.marker))

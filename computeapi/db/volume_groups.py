@@ -6,8 +6,8 @@ import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.context import Context
-from computeapi.db.facts import FactTable
 from computeapi.db.listing import Clause
+from computeapi.db.resource_table import ResourceTable
 from computeapi.db.tables.volume import (
     volume_group_type_specs,
     volume_group_types,
@@ -41,13 +41,13 @@ def _usable_group_types(context: Context) -> Clause:
     return sa.true() if context.is_admin else volume_group_types.c.is_public
 
 
-GROUPS = FactTable(
+GROUPS = ResourceTable(
     volume_groups,
     errors.GroupNotFound,
     found={'volume_types': _types, 'volumes': _members},
     sorts={name: volume_groups.c[name] for name in ('id', 'name', 'status', 'group_type', 'created_at')},
 )
-GROUP_TYPES = FactTable(
+GROUP_TYPES = ResourceTable(
     volume_group_types,
     errors.GroupTypeNotFound,
     _usable_group_types,

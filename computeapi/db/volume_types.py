@@ -6,10 +6,10 @@ import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.context import Context
-from computeapi.db.facts import Facts, FactTable
 from computeapi.db.listing import Clause
 from computeapi.db.ownership import caller
 from computeapi.db.records import upsert
+from computeapi.db.resource_table import Facts, ResourceTable
 from computeapi.db.tables.volume import (
     volume_default_types,
     volume_qos,
@@ -40,7 +40,7 @@ def _usable_types(context: Context) -> Clause:
     return sa.or_(volume_types.c.is_public, volume_types.c.id.in_(granted))
 
 
-TYPES = FactTable(
+TYPES = ResourceTable(
     volume_types,
     errors.VolumeTypeNotFound,
     _usable_types,
@@ -49,7 +49,7 @@ TYPES = FactTable(
     order=[volume_types.c.name],
     sorts={name: volume_types.c[name] for name in ('id', 'name', 'created_at', 'updated_at')},
 )
-QOS = FactTable(
+QOS = ResourceTable(
     volume_qos,
     errors.QosSpecsNotFound,
     lambda context: sa.true(),

@@ -7,9 +7,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi import errors
-from computeapi.db.facts import Facts, FactTable
 from computeapi.db.listing import Clause
 from computeapi.db.records import Among, grouped, lock_row, upsert
+from computeapi.db.resource_table import Facts, ResourceTable
 from computeapi.db.tables.volume import (
     volume_attachments,
     volume_backup_image_metadata,
@@ -61,7 +61,7 @@ def _sorts(table: sa.Table, *more: str) -> dict[str, sa.Column[Any]]:
     return {name: table.c[name.removeprefix('display_')] for name in names}
 
 
-VOLUMES = FactTable(
+VOLUMES = ResourceTable(
     volumes,
     errors.VolumeNotFound,
     source=volumes.join(volume_types, volume_types.c.id == volumes.c.volume_type_id).outerjoin(
@@ -75,7 +75,7 @@ VOLUMES = FactTable(
     found={'attachments': _attached},
     sorts=_sorts(volumes, 'availability_zone', 'bootable'),
 )
-SNAPSHOTS = FactTable(
+SNAPSHOTS = ResourceTable(
     volume_snapshots,
     errors.SnapshotNotFound,
     source=volume_snapshots.join(volumes, volumes.c.id == volume_snapshots.c.volume_id),
@@ -83,7 +83,7 @@ SNAPSHOTS = FactTable(
     pairs={'metadata': volume_snapshot_metadata},
     sorts=_sorts(volume_snapshots, 'volume_id'),
 )
-ATTACHMENTS = FactTable(
+ATTACHMENTS = ResourceTable(
     volume_attachments,
     errors.AttachmentNotFound,
     VOLUMES.visible,
@@ -91,7 +91,7 @@ ATTACHMENTS = FactTable(
     joined={'project_id': volumes.c.project_id},
     sorts={'created_at': volume_attachments.c.created_at},
 )
-BACKUPS = FactTable(
+BACKUPS = ResourceTable(
     volume_backups,
     errors.BackupNotFound,
     found={'has_dependent_backups': _continued},
@@ -102,13 +102,13 @@ BACKUPS = FactTable(
     },
     sorts=_sorts(volume_backups, 'volume_id'),
 )
-TRANSFERS = FactTable(
+TRANSFERS = ResourceTable(
     volume_transfers,
     errors.TransferNotFound,
     source=volume_transfers.join(volumes, volumes.c.id == volume_transfers.c.volume_id),
     sorts={name: volume_transfers.c[name] for name in ('id', 'name', 'created_at')},
 )
-MESSAGES = FactTable(
+MESSAGES = ResourceTable(
     volume_messages,
     errors.MessageNotFound,
     sorts={

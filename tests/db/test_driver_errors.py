@@ -14,12 +14,12 @@ import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.clock import utcnow
-from computeapi.db.domains import note_off
 from computeapi.db.driver_errors import SILENCE_SECONDS, DatabaseErrorLog
 from computeapi.db.engine import Store
 from computeapi.db.tables import metadata
 from computeapi.db.tables.compute import flavors
 from computeapi.db.timeouts import Timeouts
+from computeapi.db.virtual_machines import note_off
 from computeapi.main import Service
 from computeapi.pipeline import load
 from tests.conftest import Client, configured

@@ -13,15 +13,15 @@ from computeapi.db import (
     addresses,
     audits,
     bulk,
-    server_branches,
+    index_scans,
     server_lookups,
+    server_scans,
     server_search,
     server_tagged,
     servers,
-    walks,
 )
 from computeapi.db.listing import Page
-from computeapi.db.server_branches import BY, VALUES, Reach
+from computeapi.db.server_scans import BY, VALUES, Reach
 from computeapi.db.server_search import Found, Search
 from computeapi.db.tables.server_lists import KEYS, SELDOM, derived
 from computeapi.db.tables.servers import server_tags
@@ -130,7 +130,7 @@ def few(request, monkeypatch):
     few, costlier = request.param
     monkeypatch.setattr(server_lookups, 'FEW', few)
     monkeypatch.setattr(server_lookups, 'COSTLIER', costlier)
-    monkeypatch.setattr(walks, 'FIRST_LOOK', 5)
+    monkeypatch.setattr(index_scans, 'FIRST_LOOK', 5)
     monkeypatch.setattr(server_search, 'AT_ONCE', 5)
 
 
@@ -350,7 +350,7 @@ def test_values_are_found_one_from_the_other(store, rows):
     """Not by reading all servers beyond the previous value."""
     for key in ('node', 'locked_by', 'availability_zone'):
         with store.write() as connection, plans(connection) as told:
-            found = server_branches.held(connection, key)
+            found = server_scans.held(connection, key)
         assert set(found) == {row[key] for row in rows if there(row, None) or row['vm_state'] == 'soft-delete'} - {None}
         [plan] = told
         assert not [word for word in (*SORTS, *READS_ALL, 'AGGREGATE') if word in plan], plan
@@ -410,7 +410,7 @@ def test_what_has_no_index_is_looked_at_along_one(store, rows, monkeypatch):
 
 def test_of_several_filters_the_one_is_walked_that_fewest_pass(store, rows, monkeypatch):
     monkeypatch.setattr(server_lookups, 'FEW', 0)
-    monkeypatch.setattr(walks, 'FEW', 3)
+    monkeypatch.setattr(index_scans, 'FEW', 3)
     with store.write() as connection:
         for number, row in enumerate(rows):
             of_image, of_user = ('few' if number % 20 == rest else 'many' for rest in (3, 13))
@@ -418,7 +418,7 @@ def test_of_several_filters_the_one_is_walked_that_fewest_pass(store, rows, monk
     for expected, other in itertools.permutations(('image_id', 'user_id')):
         with store.read() as connection:
             filters = {expected: 'few', other: 'many'}
-            some, told = server_branches.by_age(connection, Reach(None, False, None), True, filters)
+            some, told = server_scans.by_age(connection, Reach(None, False, None), True, filters)
         assert told == (expected,) and some[0].along is BY[expected]
 
 

@@ -31,11 +31,11 @@ from computeapi.backends.hypervisor.simulated_consoles.terminal import Terminal
 from computeapi.backends.hypervisor.simulated_hosts import SimulatedHosts, check_on
 from computeapi.backends.image.blank import simulated_disk
 from computeapi.clock import utcnow
-from computeapi.db.domains import DOMAINS, VirtualMachine, all_places, lets_pass
 from computeapi.db.engine import Store
 from computeapi.db.records import make_sure
 from computeapi.db.server_shares import AttachedShare
 from computeapi.db.servers import BlockDevice, Server
+from computeapi.db.virtual_machines import DOMAINS, VirtualMachine, all_places, lets_pass
 
 MOST_LOG = 100_000
 # The prefix of the lines in a console log.

@@ -10,9 +10,9 @@ from oslo_config import cfg
 
 from computeapi.backends.hypervisor import Host, HypervisorError, PowerState
 from computeapi.clock import utcnow
-from computeapi.db.domains import DOMAINS, HOSTS_OFF, note_off
+from computeapi.db.declared_hosts import DECLARED, DeclaredHost
 from computeapi.db.engine import Store
-from computeapi.db.hosts import DECLARED, DeclaredHost
+from computeapi.db.virtual_machines import DOMAINS, HOSTS_OFF, note_off
 
 CPU = {
     'arch': 'x86_64',

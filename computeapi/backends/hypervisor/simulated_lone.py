@@ -12,9 +12,9 @@ from computeapi.backends.hypervisor.behaviour import Behaviour, ConfiguredRules
 from computeapi.backends.hypervisor.simulated import SimulatedHypervisor
 from computeapi.backends.hypervisor.simulated_hosts import SimulatedHosts, connector
 from computeapi.backends.hypervisor.simulated_migration import MigrationReceiver, send
-from computeapi.db.domains import DOMAINS
 from computeapi.db.engine import Store
 from computeapi.db.servers import Server
+from computeapi.db.virtual_machines import DOMAINS
 
 
 class LoneHost(SimulatedHosts):

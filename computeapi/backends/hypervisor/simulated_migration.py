@@ -15,8 +15,8 @@ from datetime import datetime
 from typing import Any
 
 from computeapi.backends.hypervisor import HypervisorError
-from computeapi.db.domains import DOMAINS, VirtualMachine
 from computeapi.db.engine import Store
+from computeapi.db.virtual_machines import DOMAINS, VirtualMachine
 from computeapi.errors import DatabaseError
 
 SECONDS, PAUSE_SECONDS = 5.0, 0.05

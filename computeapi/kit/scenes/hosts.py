@@ -5,7 +5,7 @@ from typing import Any
 
 from computeapi.backends.hypervisor.simulated_hosts import CPU, address
 from computeapi.db.aggregates import ZONE
-from computeapi.db.hosts import DECLARED
+from computeapi.db.declared_hosts import DECLARED
 from computeapi.db.services import COMPUTE
 from computeapi.kit.scenes.document import Place
 from computeapi.kit.scenes.export import Export

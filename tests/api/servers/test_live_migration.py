@@ -6,9 +6,9 @@ from computeapi.backends.hypervisor import HypervisorError, NotYet, PowerState
 from computeapi.compute.servers import ports
 from computeapi.db import services as services_rows
 from computeapi.db.allocations import Amounts, replace
-from computeapi.db.domains import DOMAINS
 from computeapi.db.tables.compute import allocations, services
 from computeapi.db.tables.servers import tasks
+from computeapi.db.virtual_machines import DOMAINS
 
 AUTO = {'host': None, 'block_migration': 'auto'}
 RESET = {'os-resetState': {'state': 'active'}}

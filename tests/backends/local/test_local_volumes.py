@@ -11,7 +11,7 @@ from computeapi.backends.image.local import LocalImages
 from computeapi.backends.volume.local import LocalVolumes, attachments
 from computeapi.backends.volume.local.types import DEFAULT
 from computeapi.context import Context
-from computeapi.db.facts import FactTable
+from computeapi.db.resource_table import ResourceTable
 from computeapi.db.volume_types import TYPES
 from computeapi.db.volumes import BACKUPS, SNAPSHOTS
 from tests.backends.implementations import ADMIN, ALICE, BOB, READER, SERVICE, SHARED
@@ -408,13 +408,13 @@ def test_types_that_go_while_a_group_of_them_is_made(volumes):
 @pytest.fixture
 def slow_locks(monkeypatch):
     """Pauses after each lock."""
-    lock = FactTable.lock
+    lock = ResourceTable.lock
 
     def slowly(*facts):
         lock(*facts)
         time.sleep(0.3)
 
-    monkeypatch.setattr(FactTable, 'lock', slowly)
+    monkeypatch.setattr(ResourceTable, 'lock', slowly)
 
 
 @pytest.mark.several_writers

@@ -7,7 +7,7 @@ import pytest
 
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.simulated_migration import MigrationReceiver, send
-from computeapi.db.domains import DOMAINS, VirtualMachine
+from computeapi.db.virtual_machines import DOMAINS, VirtualMachine
 from computeapi.errors import DatabaseError
 
 MACHINE = VirtualMachine('70a599e0-31e7-49b7-b260-868f441e862b', 'compute1', 1, '', datetime(2026, 1, 1))

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, MutableMapping
 from typing import Protocol
 
 from computeapi.backends.hypervisor import HypervisorError, PowerState
-from computeapi.db.domains import VirtualMachine
 from computeapi.db.servers import Server
+from computeapi.db.virtual_machines import VirtualMachine
 
 LONGEST_LINE = 200
 LOOK_SECONDS = 0.5

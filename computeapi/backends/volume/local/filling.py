@@ -7,7 +7,7 @@ from computeapi.backends.volume.local.files import Contents, FileFilling, Simula
 from computeapi.context import Context
 from computeapi.db import volumes
 from computeapi.db.engine import Store
-from computeapi.db.facts import FactTable
+from computeapi.db.resource_table import ResourceTable
 from computeapi.db.volumes import BACKUPS, HELD_STATUSES, SNAPSHOTS, VOLUMES
 
 PASSING = ('creating', 'downloading', 'restoring-backup', 'reverting', 'uploading')
@@ -46,7 +46,7 @@ class Filler:
         filling: FileFilling | None,
         contents: Contents | None,
         size: int,
-        table: FactTable,
+        table: ResourceTable,
         settled: str = 'available',
         failed: str = 'error',
     ) -> None:
@@ -59,7 +59,7 @@ class Filler:
                 lambda worked: self.settle(table, filling.thing_id, settled if worked else failed),
             )
 
-    def settle(self, table: FactTable, thing_id: str, status: str) -> None:
+    def settle(self, table: ResourceTable, thing_id: str, status: str) -> None:
         """Set the final status, unless the status was changed meanwhile. The status of an attached volume follows from
         its attachments, which may have changed. If the record was deleted, the file is deleted, too."""
         with self.store.write() as connection:

@@ -13,8 +13,8 @@ from computeapi import errors
 from computeapi.backends.rights import check_writer
 from computeapi.context import Context
 from computeapi.db.engine import Store
-from computeapi.db.facts import FactTable
 from computeapi.db.listing import NEWEST_FIRST, bounded
+from computeapi.db.resource_table import ResourceTable
 
 MAX_METADATA = 128
 MAX_IMAGE_METADATA = 256
@@ -36,7 +36,7 @@ Record = TypeVar('Record', bound=Identified)
 class Records(Generic[Record]):
     """Records of one table; a caller sees those of its project, or all if they do not belong to projects."""
 
-    table: FactTable
+    table: ResourceTable
     record: Callable[..., Record]
 
     def __init__(self, store: Store, clock: Callable[[], datetime]):

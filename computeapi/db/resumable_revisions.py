@@ -17,7 +17,7 @@ DONE = frozenset({1005, 1022, 1050, 1051, 1060, 1061, 1091, 1826})
 NOTHING = 'DO 0'
 
 
-class Steps:
+class ResumableRevisions:
     """Intercepts the statements on a connection, and skips those that were executed before."""
 
     def __init__(self, connection: sa.Connection):

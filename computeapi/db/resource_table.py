@@ -20,7 +20,7 @@ THING = 'thing'
 """The statement parameter for the ID of the resource."""
 
 
-class FactTable:
+class ResourceTable:
     """One kind of resource, of which a caller sees what `visible` allows; any other ID raises `missing`. `visible` may
     depend only on the caller's project and on whether it is an administrator.
 
@@ -93,7 +93,7 @@ class FactTable:
             return found
         raise self.missing(id=thing_id)
 
-    @functools.cache  # noqa: B019  There is one FactTable per kind of resource.
+    @functools.cache  # noqa: B019  There is one ResourceTable per kind of resource.
     def _finding(self, is_admin: bool) -> sa.Select[Any]:
         """The statement of `get`, cached because building it costs more than executing it."""
         mine = (self.table.c.id == sa.bindparam(THING), self.visible(Context(is_admin=is_admin)))

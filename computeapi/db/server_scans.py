@@ -1,4 +1,4 @@
-"""Plans the index walks for a list of servers: consecutive ones in the order of a key, or parallel ones in the default
+"""Plans the index scans for a list of servers: consecutive ones in the order of a key, or parallel ones in the default
 order, if there is an index of a value that the servers share."""
 
 import functools
@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from computeapi.db import patterns, walks
+from computeapi.db import index_scans, patterns
+from computeapi.db.index_scans import IndexScan, hinted, index_of
 from computeapi.db.listing import Clause
 from computeapi.db.server_filters import NUMBER, in_state, made_before
 from computeapi.db.tables.server_lists import KEYS, SELDOM, TIES, name_of
 from computeapi.db.tables.servers import servers
-from computeapi.db.walks import Walk, hinted, index_of
 from computeapi.states import VMState, states_of
 
 BY = {key: index_of(servers, name_of(key)) for key in (*KEYS, *SELDOM)}
@@ -38,7 +38,7 @@ class Reach(NamedTuple):
         return () if self.project_id is None else (servers.c.project_id == self.project_id,)
 
     def conditions(self) -> tuple[Clause, ...]:
-        return *self.owned(), *self._existing(), *self.beyond_walks()
+        return *self.owned(), *self._existing(), *self.beyond_scans()
 
     def _existing(self) -> tuple[Clause, ...]:
         if self.deleted is None:
@@ -48,19 +48,19 @@ class Reach(NamedTuple):
             return (gone if self.soft_deleted is False else gone | RESTORABLE,)
         return (THERE,)
 
-    def beyond_walks(self) -> tuple[Clause, ...]:
-        """The conditions that the walks do not include, unlike those on the project and on deletion."""
+    def beyond_scans(self) -> tuple[Clause, ...]:
+        """The conditions that the scans do not include, unlike those on the project and on deletion."""
         return (NOT_RESTORABLE,) if self.deleted is False and not self.soft_deleted else ()
 
 
-def in_order_of(reach: Reach, key: str, descending: bool) -> list[Walk] | None:
-    """Consecutive walks over the servers of a reach by a key, then by age; None without an index."""
+def in_order_of(reach: Reach, key: str, descending: bool) -> list[IndexScan] | None:
+    """Consecutive scans over the servers of a reach by a key, then by age; None without an index."""
     if reach.deleted is not False or key not in BY:
         return None
-    present = Walk(BY[key], (None,), 1 + len(TIES), descending, where=reach.owned())
+    present = IndexScan(BY[key], (None,), 1 + len(TIES), descending, where=reach.owned())
     if not servers.c[key].nullable:
         return [present]
-    missing = Walk(BY[key], (None, None), len(TIES), descending, where=reach.owned())
+    missing = IndexScan(BY[key], (None, None), len(TIES), descending, where=reach.owned())
     if key in SELDOM:
         # The key's index omits rows without a value.
         missing = _living(reach, descending)
@@ -71,8 +71,8 @@ def in_order_of(reach: Reach, key: str, descending: bool) -> list[Walk] | None:
 
 def by_age(
     connection: sa.Connection, reach: Reach, descending: bool, filters: Mapping[str, Any]
-) -> tuple[list[Walk], Collection[str]]:
-    """The servers of a reach in the default order: parallel walks, and the filters that they already apply."""
+) -> tuple[list[IndexScan], Collection[str]]:
+    """The servers of a reach in the default order: parallel scans, and the filters that they already apply."""
     if reach.deleted is None:
         return [_not_after(filters, each) for each in (_living(reach, descending), _gone(reach, descending))], ()
     if reach.deleted:
@@ -93,36 +93,36 @@ def _values(connection: sa.Connection, filters: Mapping[str, Any]) -> Iterator[t
             yield name, values
 
 
-def nearness(connection: sa.Connection, some: Sequence[Walk]) -> float:
-    """How soon a walk passes many servers: the sooner, the more must be examined to find matching ones."""
-    ends = [(walk, walks.place_at(connection, walk, None, walks.FEW)) for walk in some]
-    moments = [end[0].timestamp() * (1 if walk.descending else -1) for walk, end in ends if end is not None]
+def nearness(connection: sa.Connection, some: Sequence[IndexScan]) -> float:
+    """How soon a scan passes many servers: the sooner, the more must be examined to find matching ones."""
+    ends = [(scan, index_scans.place_at(connection, scan, None, index_scans.FEW)) for scan in some]
+    moments = [end[0].timestamp() * (1 if scan.descending else -1) for scan, end in ends if end is not None]
     return max(moments, default=-math.inf)
 
 
-def _not_after(filters: Mapping[str, Any], walk: Walk) -> Walk:
-    """The walk, limited to servers that can have changed before `changes_before`."""
+def _not_after(filters: Mapping[str, Any], scan: IndexScan) -> IndexScan:
+    """The scan, limited to servers that can have changed before `changes_before`."""
     before = filters.get('changes_before')
-    return walk if before is None else walk._replace(where=(*walk.where, made_before(before)))
+    return scan if before is None else scan._replace(where=(*scan.where, made_before(before)))
 
 
-def _living(reach: Reach, descending: bool) -> Walk:
+def _living(reach: Reach, descending: bool) -> IndexScan:
     if reach.project_id is None:
-        return Walk(LIVING, (None,), len(TIES), descending)
-    return Walk(BY['project_id'], (None, reach.project_id), len(TIES), descending)
+        return IndexScan(LIVING, (None,), len(TIES), descending)
+    return IndexScan(BY['project_id'], (None, reach.project_id), len(TIES), descending)
 
 
-def _gone(reach: Reach, descending: bool) -> Walk:
-    return Walk(GONE, (), len(TIES), descending, where=(servers.c.deleted_at.is_not(None), *reach.owned()))
+def _gone(reach: Reach, descending: bool) -> IndexScan:
+    return IndexScan(GONE, (), len(TIES), descending, where=(servers.c.deleted_at.is_not(None), *reach.owned()))
 
 
-def _having_one_of(reach: Reach, descending: bool, values: Sequence['Value']) -> list[Walk]:
+def _having_one_of(reach: Reach, descending: bool, values: Sequence['Value']) -> list[IndexScan]:
     return [_having(reach, descending, value) for value in values]
 
 
-def _having(reach: Reach, descending: bool, value: 'Value') -> Walk:
+def _having(reach: Reach, descending: bool, value: 'Value') -> IndexScan:
     fixed = (None, value.value)
-    return Walk(BY[value.key], fixed, len(TIES), descending, where=reach.owned(), besides=value.where)
+    return IndexScan(BY[value.key], fixed, len(TIES), descending, where=reach.owned(), besides=value.where)
 
 
 # ------------------------------------------------------------------ values that filters accept
