@@ -13,7 +13,7 @@ import sqlalchemy as sa
 import webob
 import webob.dec
 
-from computeapi.api.documents import document, v21
+from computeapi.api.version_documents import document, v21
 from computeapi.db.engine import Store
 from computeapi.db.servers import LISTED, LIVING, TAGS_AND_VOLUMES_OF
 from computeapi.db.tables.servers import servers

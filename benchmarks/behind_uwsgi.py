@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from calibration import LOOP, REFERENCE, calibration
 from databases import database
 from load import answer, free_port, load, running, shipped
-from pace import LOOP, REFERENCE, calibration
 from processes import cpu_seconds, listening_at
-from things import Things
+from sample_cloud import SampleCloud
 
 BASELINE = 'version'
 """The request that the others are compared with: it needs no database."""
@@ -76,17 +76,17 @@ class Throughput(NamedTuple):
 
 
 @contextmanager
-def uwsgi(things: Things, folder: str, processes: int, *, router: bool = True) -> Iterator[Uwsgi]:
+def uwsgi(sample_cloud: SampleCloud, folder: str, processes: int, *, router: bool = True) -> Iterator[Uwsgi]:
     """With the shipped configuration, except for the number of processes; they run no tasks."""
     port = free_port()
-    environment = {**things.environment, 'COMPUTEAPI_LISTEN': f'127.0.0.1:{port}', 'OS_DEFAULT__WORKERS': '0'}
+    environment = {**sample_cloud.environment, 'COMPUTEAPI_LISTEN': f'127.0.0.1:{port}', 'OS_DEFAULT__WORKERS': '0'}
     if not router:
         environment['COMPUTEAPI_BEHIND_PROXY'] = '1'
     command = shipped('--processes', str(processes))
     with running(command, f'http://127.0.0.1:{port}', folder, **environment) as url:
         # Each process loads its app at its first request.
-        server = Uwsgi(url, things.token, listening_at(port), keep_alive=router)
-        server.cost(*things.paths['flavor'], 500)
+        server = Uwsgi(url, sample_cloud.token, listening_at(port), keep_alive=router)
+        server.cost(*sample_cloud.paths['flavor'], 500)
         yield server
 
 
@@ -100,42 +100,42 @@ def main() -> None:
     parser.add_argument('--seconds', type=float, default=5, help='of load per round, for the throughput (%(default)s)')
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, database(options.database, folder) as url:
-        things = Things(Path(folder), url, options.page)
-        things.close()
-        with uwsgi(things, folder, 1) as one:
-            costs(one, things, options.rounds, options.calls)
-            with uwsgi(things, folder, 1, router=False) as direct:
-                costs_without_router(one, direct, things, options.rounds, options.calls)
-            with uwsgi(things, folder, 2) as two:
+        sample_cloud = SampleCloud(Path(folder), url, options.page)
+        sample_cloud.close()
+        with uwsgi(sample_cloud, folder, 1) as one:
+            costs(one, sample_cloud, options.rounds, options.calls)
+            with uwsgi(sample_cloud, folder, 1, router=False) as direct:
+                costs_without_router(one, direct, sample_cloud, options.rounds, options.calls)
+            with uwsgi(sample_cloud, folder, 2) as two:
                 compare_throughput([one, two], options)
 
 
-def costs(server: Uwsgi, things: Things, rounds: int, calls: int) -> None:
+def costs(server: Uwsgi, sample_cloud: SampleCloud, rounds: int, calls: int) -> None:
     """Print the CPU time of each request: on this machine, scaled to the reference machine, and as a ratio to the
     baseline."""
-    found = [costs_of_round(server, things, calls) for _ in range(rounds)]
+    found = [costs_of_round(server, sample_cloud, calls) for _ in range(rounds)]
     loop = statistics.median(each[CALIBRATION] for each in found)
     print(f'{LOOP} additions take {loop:.2f} s of CPU time on this machine')
     print(f'{"CPU time in ms":27}{"measured":>11}{f"at {REFERENCE} s":>11}{"ratio":>9}')
-    for name in things.paths:
+    for name in sample_cloud.paths:
         cost = statistics.median(each[name] for each in found)
         scaled = statistics.median(each[name] / each[CALIBRATION] * REFERENCE for each in found)
         ratio = statistics.median(each[name] / each[BASELINE] for each in found)
         print(f'{name:27}{cost * 1e3:11.3f}{scaled * 1e3:11.3f}{ratio:9.1f}', flush=True)
 
 
-def costs_of_round(server: Uwsgi, things: Things, calls: int) -> dict[str, float]:
+def costs_of_round(server: Uwsgi, sample_cloud: SampleCloud, calls: int) -> dict[str, float]:
     """Seconds of CPU time per request, and of the calibration loop in the same round."""
     before = calibration()
-    found = {name: server.cost(*path, calls) for name, path in things.paths.items()}
+    found = {name: server.cost(*path, calls) for name, path in sample_cloud.paths.items()}
     return found | {CALIBRATION: (before + calibration()) / 2}
 
 
-def costs_without_router(router: Uwsgi, direct: Uwsgi, things: Things, rounds: int, calls: int) -> None:
+def costs_without_router(router: Uwsgi, direct: Uwsgi, sample_cloud: SampleCloud, rounds: int, calls: int) -> None:
     """Print the CPU time of some requests without the router, each on a new connection, and as a ratio to that with
     the router, on persistent connections."""
     for name in (BASELINE, 'flavor', 'server'):
-        pairs = [[each.cost(*things.paths[name], calls) for each in (router, direct)] for _ in range(rounds)]
+        pairs = [[each.cost(*sample_cloud.paths[name], calls) for each in (router, direct)] for _ in range(rounds)]
         cost = statistics.median(without for _, without in pairs)
         ratio = statistics.median(without / with_it for with_it, without in pairs)
         print(f'{name + " without router":27}{cost * 1e3:11.3f}   {ratio:.2f} of that with the router', flush=True)

@@ -21,8 +21,8 @@ from pathlib import Path
 import orjson
 import sqlalchemy as sa
 import webob
+from calibration import LOOP, calibration
 from databases import database
-from pace import LOOP, calibration
 
 from computeapi import config, garbage
 from computeapi.backends.image import blank

@@ -10,7 +10,7 @@ import resource
 import tempfile
 import time
 
-from pace import LOOP, REFERENCE, calibration
+from calibration import LOOP, REFERENCE, calibration
 
 from computeapi import config, serve
 from computeapi.clock import utcnow

@@ -28,7 +28,7 @@ OPTIONS = {
 }
 
 
-class Things:
+class SampleCloud:
     """paths: the path and the microversion of each GET, by name."""
 
     def __init__(self, folder: Path, database: str, page: int = 50):
@@ -50,7 +50,7 @@ class Things:
         """The environment variables with which another process uses the same cloud."""
         return {f'OS_{group}__{name}'.upper(): str(value) for (group, name), value in self.options.items()}
 
-    def ask(self, method: str, path: str, body: Any = None, version: str = NEWEST) -> webob.Response:
+    def request(self, method: str, path: str, body: Any = None, version: str = NEWEST) -> webob.Response:
         """The response of the compute API; SystemExit if it is an error."""
         headers = {'X-Auth-Token': self.token, 'OpenStack-API-Version': f'compute {version}'}
         more = {} if body is None else {'json': body}
@@ -71,25 +71,25 @@ class Things:
             continue
 
     def _create(self, page: int) -> dict[str, tuple[str, str]]:
-        self.ask('POST', '/flavors/1/os-extra_specs', {'extra_specs': {'hw:cpu_policy': 'shared'}})
-        self.ask('POST', '/os-keypairs', {'keypair': {'name': 'benchmark', 'type': 'ssh', 'public_key': KEY}})
+        self.request('POST', '/flavors/1/os-extra_specs', {'extra_specs': {'hw:cpu_policy': 'shared'}})
+        self.request('POST', '/os-keypairs', {'keypair': {'name': 'benchmark', 'type': 'ssh', 'public_key': KEY}})
         aggregate = {'name': 'benchmark', 'availability_zone': None}
-        aggregate = self.ask('POST', '/os-aggregates', {'aggregate': aggregate}).json['aggregate']['id']
+        aggregate = self.request('POST', '/os-aggregates', {'aggregate': aggregate}).json['aggregate']['id']
         group = {'name': 'benchmark', 'policy': 'anti-affinity'}
-        group = self.ask('POST', '/os-server-groups', {'server_group': group}).json['server_group']['id']
-        volume = self.ask('POST', '/os-volumes', {'volume': {'size': 1}}, PROXIES).json['volume']['id']
-        network = self.ask('GET', '/os-networks', version=PROXIES).json['networks'][0]['id']
+        group = self.request('POST', '/os-server-groups', {'server_group': group}).json['server_group']['id']
+        volume = self.request('POST', '/os-volumes', {'volume': {'size': 1}}, PROXIES).json['volume']['id']
+        network = self.request('GET', '/os-networks', version=PROXIES).json['networks'][0]['id']
         server = self._boot(page, group)
-        port = self.ask('GET', f'/servers/{server}/os-interface').json['interfaceAttachments'][0]['port_id']
-        self.ask('POST', f'/servers/{server}/os-volume_attachments', {'volumeAttachment': {'volumeId': volume}})
-        self.ask('PUT', f'/servers/{server}/tags', {'tags': ['benchmark']})
+        port = self.request('GET', f'/servers/{server}/os-interface').json['interfaceAttachments'][0]['port_id']
+        self.request('POST', f'/servers/{server}/os-volume_attachments', {'volumeAttachment': {'volumeId': volume}})
+        self.request('PUT', f'/servers/{server}/tags', {'tags': ['benchmark']})
         self._work()
-        self.ask('POST', f'/servers/{server}/action', {'migrate': None})
+        self.request('POST', f'/servers/{server}/action', {'migrate': None})
         self._work()
-        [migration] = self.ask('GET', '/os-migrations').json['migrations']
-        action = migration and self.ask('GET', f'/servers/{server}/os-instance-actions').json['instanceActions'][0]
-        hypervisor = self.ask('GET', '/os-hypervisors').json['hypervisors'][0]['id']
-        project = self.ask('GET', f'/servers/{server}').json['server']['tenant_id']
+        [migration] = self.request('GET', '/os-migrations').json['migrations']
+        action = migration and self.request('GET', f'/servers/{server}/os-instance-actions').json['instanceActions'][0]
+        hypervisor = self.request('GET', '/os-hypervisors').json['hypervisors'][0]['id']
+        project = self.request('GET', f'/servers/{server}').json['server']['tenant_id']
         one = f'/servers/{server}'
         newest = {
             'version': '/',
@@ -139,9 +139,9 @@ class Things:
         """Create that many servers on a network, one of them in the group; return the ID of that one."""
         server = {'name': 'benchmark', 'flavorRef': '1', 'imageRef': blank.IMAGE_ID, 'networks': 'auto'}
         server |= {'key_name': 'benchmark', 'metadata': {'purpose': 'benchmark'}}
-        made = self.ask('POST', '/servers', {'server': server, 'os:scheduler_hints': {'group': group}})
+        made = self.request('POST', '/servers', {'server': server, 'os:scheduler_hints': {'group': group}})
         if page > 1:
-            self.ask('POST', '/servers', {'server': server | {'min_count': page - 1, 'max_count': page - 1}})
+            self.request('POST', '/servers', {'server': server | {'min_count': page - 1, 'max_count': page - 1}})
         self._work()
         return str(made.json['server']['id'])
 
