@@ -13,8 +13,8 @@ from paste.deploy import loadapp
 from webob.exc import HTTPNotFound
 
 from computeapi import api
-from computeapi.api.documents import V20, VersionChoices, VersionDocument, v21
-from computeapi.api.guests import MetadataAddress, MetadataForAdministrators
+from computeapi.api.metadata_service import MetadataAddress, MetadataForAdministrators
+from computeapi.api.version_documents import V20, VersionChoices, VersionDocument, v21
 from computeapi.backends import registry
 from computeapi.main import Service
 from computeapi.readiness import Readiness, ReadinessApp

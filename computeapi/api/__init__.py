@@ -6,7 +6,6 @@ from oslo_policy.policy import RuleDefault
 
 from computeapi.api.aggregates import Aggregates
 from computeapi.api.controller import ComputeController
-from computeapi.api.documents import Versions
 from computeapi.api.extensions import Extensions
 from computeapi.api.fixed_ips import FixedIPs
 from computeapi.api.flavors import FlavorAccess, FlavorExtraSpecs, Flavors
@@ -49,6 +48,7 @@ from computeapi.api.servers.topology import ServerTopology
 from computeapi.api.servers.volume_attachments import VolumeAttachments
 from computeapi.api.services import Services
 from computeapi.api.usage import InstanceUsageAuditLog, SimpleTenantUsage
+from computeapi.api.version_documents import Versions
 from computeapi.api.volumes import ProxiedVolumes, Snapshots
 from computeapi.api.volumes_boot import VOLUMES_BOOT
 from computeapi.api.zones import AvailabilityZones

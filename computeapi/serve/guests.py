@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from oslo_config import cfg
 
-from computeapi.api.guests import ID, PROJECT, SIGNATURE
+from computeapi.api.metadata_service import ID, PROJECT, SIGNATURE
 from computeapi.db import servers
 from computeapi.main import Service
 from computeapi.pipeline import load

@@ -1,6 +1,6 @@
 """Mypy detects misspellings in controllers: it reports any `ignore` here that suppresses nothing."""
 
-from computeapi.api.servers.subject import ServerController
+from computeapi.api.servers.controller import ServerController
 from computeapi.compute.servers import power
 from computeapi.compute.tasks.job import Job
 from computeapi.db.servers import Server

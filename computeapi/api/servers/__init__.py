@@ -6,9 +6,9 @@ from computeapi.api import pages
 from computeapi.api.servers import listing
 from computeapi.api.servers import unreachable as lost
 from computeapi.api.servers.columns import columns_of
+from computeapi.api.servers.controller import ServerController
 from computeapi.api.servers.schemas import DESCRIPTION, DISK_CONFIG, HOSTNAME, IPV4, IPV6
 from computeapi.api.servers.sorting import order
-from computeapi.api.servers.subject import ServerController
 from computeapi.api.servers.view import DETAIL, READER_POLICIES, SHOW, SUMMARY, UPDATE
 from computeapi.api.types import NAME, NULLABLE_STRING
 from computeapi.api.unreachable import BEHAVIOUR, either, render_all

@@ -6,9 +6,9 @@ The actions that add and remove addresses end with 2.43; later clients use the n
 from typing import Any
 
 from computeapi.api.controller import ComputeController
+from computeapi.api.servers.controller import ServerController, action
 from computeapi.api.servers.readers import plain_addresses
 from computeapi.api.servers.schemas import ADDRESS
-from computeapi.api.servers.subject import ServerController, action
 from computeapi.api.servers.view import ADDRESS as SHOWN_ADDRESS
 from computeapi.api.servers.view import by_network
 from computeapi.api.types import NONEMPTY

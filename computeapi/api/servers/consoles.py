@@ -7,7 +7,7 @@ from typing import Any
 
 from computeapi.api.cloud import CloudManagers
 from computeapi.api.controller import ComputeController
-from computeapi.api.servers.subject import ServerController, action
+from computeapi.api.servers.controller import ServerController, action
 from computeapi.api.types import INTEGER, NULLABLE_STRING, STRING, UUID
 from computeapi.db.consoles import ConsoleToken
 from computeapi.db.servers import Server

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from computeapi.api.servers.subject import ServerController, action
+from computeapi.api.servers.controller import ServerController, action
 from computeapi.db.servers import Server
 from computeapi.web.contract import MEMBER_OR_ADMIN, Policy
 from computeapi.web.controller import operation

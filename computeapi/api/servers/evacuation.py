@@ -3,7 +3,7 @@
 from typing import Any
 
 from computeapi.api.servers.admin_password import password_of, told
-from computeapi.api.servers.subject import ServerController, action
+from computeapi.api.servers.controller import ServerController, action
 from computeapi.api.types import HOST, SPOKEN_BOOLEAN, STRING
 from computeapi.booleans import spoken
 from computeapi.db.servers import Server

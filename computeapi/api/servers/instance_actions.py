@@ -3,8 +3,8 @@
 from typing import Any, NamedTuple
 
 from computeapi.api import pages
+from computeapi.api.servers.controller import ServerController
 from computeapi.api.servers.readers import host_id_of
-from computeapi.api.servers.subject import ServerController
 from computeapi.api.types import DATETIME, LINKS, NULLABLE_STRING, STRING, UUID, exact_date, parts
 from computeapi.db.actions import ServerAction, ServerActionEvent
 from computeapi.db.servers import Server

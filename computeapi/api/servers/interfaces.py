@@ -5,9 +5,9 @@ from typing import Any
 
 from computeapi.api.pages import WINDOW
 from computeapi.api.servers.addresses import BEFORE_NEUTRON
+from computeapi.api.servers.controller import ServerController
 from computeapi.api.servers.create import ATTACH_EXTERNAL
 from computeapi.api.servers.schemas import ADDRESS, TAG
-from computeapi.api.servers.subject import ServerController
 from computeapi.api.types import NULLABLE_STRING, STRING, UUID
 from computeapi.compute.servers.interfaces import Interface
 from computeapi.db.servers import Server

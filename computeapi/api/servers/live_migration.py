@@ -3,8 +3,8 @@
 from typing import Any
 
 from computeapi.api.migrations import LISTED_LIVE_MIGRATION, LIVE_MIGRATION, SERVER_HOST
+from computeapi.api.servers.controller import ServerController, action
 from computeapi.api.servers.schemas import HOST_OR_NULL
-from computeapi.api.servers.subject import ServerController, action
 from computeapi.api.types import NOTHING, SPOKEN_BOOLEAN
 from computeapi.booleans import FALSE, TRUE, spoken
 from computeapi.compute.servers.changes import check

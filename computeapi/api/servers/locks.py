@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from computeapi.api.servers.subject import ServerController, action
+from computeapi.api.servers.controller import ServerController, action
 from computeapi.api.types import NONEMPTY, OR_NULL
 from computeapi.db.servers import Server
 from computeapi.versions import added, changed, removed

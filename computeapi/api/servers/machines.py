@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from computeapi.api.servers.subject import ServerController, action
+from computeapi.api.servers.controller import ServerController, action
 from computeapi.api.types import BOOLEAN, DIGITS, INTEGER, NULLABLE_INTEGER, NULLABLE_STRING, OBJECT, STRING
 from computeapi.backends.hypervisor import DISK_COUNTERS, INTERFACE_COUNTERS
 from computeapi.compute.servers.machines import Diagnosis

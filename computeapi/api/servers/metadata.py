@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from computeapi.api.servers.controller import ServerController
 from computeapi.api.servers.schemas import ITEM_BODY, ITEMS_BODY
-from computeapi.api.servers.subject import ServerController
 from computeapi.api.types import TEXTS, check_key
 from computeapi.db.servers import Server
 from computeapi.errors import NotFound

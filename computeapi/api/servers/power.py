@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from computeapi.api.servers.subject import ServerController, action
+from computeapi.api.servers.controller import ServerController, action
 from computeapi.api.types import NOTHING
 from computeapi.compute.servers import power
 from computeapi.db.servers import Server

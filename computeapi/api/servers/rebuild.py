@@ -6,9 +6,9 @@ from typing import Any
 
 from computeapi.api.servers.admin_password import password_of, told
 from computeapi.api.servers.columns import columns_of
+from computeapi.api.servers.controller import ServerController, action
 from computeapi.api.servers.create import CERTIFICATES, FILE, USER_DATA
 from computeapi.api.servers.schemas import DESCRIPTION, DISK_CONFIG, HOSTNAME, IPV4, IPV6, METADATA
-from computeapi.api.servers.subject import ServerController, action
 from computeapi.api.servers.view import READER_POLICIES, REBUILD
 from computeapi.api.types import NAME, NONEMPTY, NOTHING, SPOKEN_BOOLEAN, STRING, UUID
 from computeapi.booleans import spoken

@@ -3,7 +3,7 @@
 from typing import Any
 
 from computeapi.api.servers.admin_password import password_of, told
-from computeapi.api.servers.subject import ServerController, action
+from computeapi.api.servers.controller import ServerController, action
 from computeapi.api.types import OR_NULL, STRING, UUID
 from computeapi.compute.servers import rescue
 from computeapi.db.servers import Server

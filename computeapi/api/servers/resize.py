@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from computeapi.api.servers.controller import ServerController, action
 from computeapi.api.servers.schemas import DISK_CONFIG, FLAVOR_REF, HOST_OR_NULL
-from computeapi.api.servers.subject import ServerController, action
 from computeapi.api.types import OR_NULL
 from computeapi.db.servers import Server
 from computeapi.errors import FlavorNotFound, Invalid

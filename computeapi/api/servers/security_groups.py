@@ -3,7 +3,7 @@
 from typing import Any
 
 from computeapi.api.security_groups import SECURITY_GROUP
-from computeapi.api.servers.subject import ServerController, action
+from computeapi.api.servers.controller import ServerController, action
 from computeapi.db.servers import Server
 from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, READER_OR_ADMIN, Policy
 from computeapi.web.controller import operation

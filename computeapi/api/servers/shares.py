@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from computeapi.api.servers.subject import ServerController
+from computeapi.api.servers.controller import ServerController
 from computeapi.api.types import NONEMPTY, STRING, UUID
 from computeapi.db.servers import Server
 from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, Reader, View, absent, attr

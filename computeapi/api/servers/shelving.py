@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from computeapi.api.servers.subject import ServerController, action
+from computeapi.api.servers.controller import ServerController, action
 from computeapi.api.types import NAME, NULLABLE_STRING, OR_NULL, STRING
 from computeapi.compute.servers import shelving
 from computeapi.db.servers import Server

@@ -3,8 +3,8 @@
 from typing import Any
 
 from computeapi.api.images import image_address
+from computeapi.api.servers.controller import ServerController, action
 from computeapi.api.servers.schemas import METADATA
-from computeapi.api.servers.subject import ServerController, action
 from computeapi.api.types import NAME, STRING, UNBOUNDED
 from computeapi.db.servers import VOLUMES, Server, is_volume_backed
 from computeapi.versions import MIN, added, changed, removed, resolve

@@ -3,8 +3,8 @@
 from typing import Any
 from urllib.parse import quote
 
+from computeapi.api.servers.controller import ServerController
 from computeapi.api.servers.schemas import TAG, TAGS
-from computeapi.api.servers.subject import ServerController
 from computeapi.api.types import NOTHING, STRING
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from computeapi.api.servers.subject import ServerController
+from computeapi.api.servers.controller import ServerController
 from computeapi.api.types import INTEGER, NULLABLE_INTEGER, parts
 from computeapi.compute.servers.topology import topology_of
 from computeapi.db.servers import Server

@@ -3,8 +3,8 @@
 from typing import Any
 
 from computeapi.api.pages import WINDOW
+from computeapi.api.servers.controller import ServerController
 from computeapi.api.servers.schemas import TAG
-from computeapi.api.servers.subject import ServerController
 from computeapi.api.types import BOOLEAN, NULLABLE_STRING, SPOKEN_BOOLEAN, STRING, UUID
 from computeapi.booleans import spoken
 from computeapi.db.servers import BlockDevice, Server
