@@ -21,7 +21,7 @@ from computeapi.db.tables.servers import domains, tasks
 from computeapi.db.tables.servers import servers as rows
 from computeapi.main import Service
 from computeapi.pipeline import load
-from tests import broker, soundness
+from tests import broker, invariants
 from tests.api.servers.conftest import IMAGE, NETWORK, World
 from tests.conftest import Client
 from tests.proxy import Proxy
@@ -278,7 +278,7 @@ class AgentCloud(Watched):
             for machines in self.machines().values():
                 for row in machines:
                     connection.execute(domains.insert().values(**row._asdict()))
-        return found + soundness.problems(self.store)
+        return found + invariants.problems(self.store)
 
     def seen(self, host):
         return self.store.ask(services.of_compute_host, host).seen_at

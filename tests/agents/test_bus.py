@@ -24,8 +24,8 @@ from computeapi.bus import Bus, Unanswered, Unheard
 from computeapi.observers.database_metrics import DatabaseMetrics
 from tests import broker
 from tests.deployment.conftest import free_port
-from tests.patience import eventually
 from tests.proxy import Proxy
+from tests.waiting import eventually
 
 
 class Echo:

@@ -9,7 +9,7 @@ import pytest
 from computeapi import states
 from computeapi.db.engine import Store
 from tests.clients.load import DELAYS, Load, wait_idle
-from tests.soundness import problems
+from tests.invariants import problems
 
 SETTLED = ('ACTIVE', 'ERROR')
 

@@ -13,7 +13,7 @@ import pytest
 from computeapi.db.engine import Store
 from tests.clients.conftest import PACKAGE
 from tests.clients.load import DELAYS, Load, wait_idle
-from tests.soundness import problems
+from tests.invariants import problems
 
 LEASE = 2
 ROUNDS = int(os.environ.get('COMPUTEAPI_TEST_STOP_ROUNDS', 3))

@@ -13,7 +13,7 @@ from computeapi.context import Context
 from computeapi.db import actions, wakeups
 from computeapi.db.engine import Store
 from computeapi.db.wakeups import Listener
-from tests.patience import eventually
+from tests.waiting import eventually
 
 PATIENCE, FOREVER = 20, 3600
 LISTENING = sa.text(

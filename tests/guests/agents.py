@@ -15,7 +15,7 @@ from computeapi.backends.hypervisor.qemu.sockets import connected
 from computeapi.db import agents, services
 from computeapi.db.engine import Store
 from computeapi.db.tables.servers import domains
-from tests import broker, soundness
+from tests import broker, invariants
 from tests.agents.cloud import Daemon, Watched
 from tests.deployment.conftest import free_port
 from tests.guests import boot_sector
@@ -240,7 +240,7 @@ class GuestCloud(Watched):
             connection.execute(domains.delete())
             for server, host in places.items():
                 connection.execute(domains.insert().values(server_id=server, host=host, **RUNNING))
-        return soundness.problems(self.store)
+        return invariants.problems(self.store)
 
     def delete(self, servers):
         for server in servers:

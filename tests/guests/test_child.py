@@ -7,7 +7,7 @@ import pytest
 from computeapi.backends.hypervisor.qemu import child as module
 from computeapi.backends.hypervisor.qemu.child import Child
 from computeapi.backends.hypervisor.qemu.detached_process import lives
-from tests.patience import eventually
+from tests.waiting import eventually
 
 COPIES = ['sh', '-c', 'dd if=/dev/zero bs=1M count=64 of="$0.copy" 2>"$0.said"; sleep 60']
 

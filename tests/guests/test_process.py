@@ -13,7 +13,7 @@ from computeapi.backends.hypervisor.qemu import process as module
 from computeapi.backends.hypervisor.qemu.detached_process import DetachedProcess
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder
 from computeapi.backends.hypervisor.qemu.process import FolderProcess
-from tests.patience import eventually
+from tests.waiting import eventually
 
 PATIENCE = 20
 COMPLAINS = 'import time\nwhile True:\n    print("amiss " * 100, flush=True)\n    time.sleep(0.001)'

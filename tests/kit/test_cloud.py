@@ -15,7 +15,7 @@ from computeapi.errors import Conflict, NotFound
 from computeapi.serve.http import server
 from computeapi.testing import Cloud
 from tests.kit.conftest import HTTP
-from tests.patience import eventually
+from tests.waiting import eventually
 
 PATIENCE = 60
 """How long to wait for what should happen soon, in seconds."""

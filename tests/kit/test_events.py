@@ -19,7 +19,7 @@ from computeapi.kit.events import MOST_READERS, Events
 from computeapi.kit.events.event import Wanted
 from computeapi.kit.variables import TOKEN_HEADER
 from computeapi.testing import Cloud
-from tests.patience import eventually
+from tests.waiting import eventually
 
 PATIENCE = 60
 

@@ -11,7 +11,7 @@ from computeapi.cli import main
 from computeapi.errors import Conflict, Invalid
 from computeapi.kit.scenes import table
 from computeapi.testing import Cloud
-from tests import soundness
+from tests import invariants
 from tests.kit.conftest import HTTP
 
 LISTS = (
@@ -51,7 +51,7 @@ def servers(http):
 
 
 def problems(cloud):
-    return [*soundness.problems(cloud.tools.service.store), *map(str, cloud.tools.service.audit.findings())]
+    return [*invariants.problems(cloud.tools.service.store), *map(str, cloud.tools.service.audit.findings())]
 
 
 def until(http, server_id, wanted, tries=200):

@@ -20,7 +20,7 @@ from computeapi.kit.webhooks import sending, webhook
 from computeapi.kit.webhooks.destinations import HookDestinations, HookTarget
 from computeapi.testing import Cloud
 from tests.deployment.conftest import free_port
-from tests.patience import eventually
+from tests.waiting import eventually
 
 PATIENCE = 60
 SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'

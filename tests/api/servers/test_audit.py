@@ -21,7 +21,7 @@ from computeapi.db.tables.image import images
 from computeapi.db.tables.servers import domains, migrations, tasks
 from computeapi.db.tables.servers import servers as table
 from tests.api.servers.conftest import BOB, NETWORK
-from tests.soundness import problems
+from tests.invariants import problems
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 servers."""
 
 from tests.api.servers.conftest import NETWORK
-from tests.soundness import problems
+from tests.invariants import problems
 
 
 def test_a_boot_asks_the_same_among_any_number_of_hosts(service, create, settle, asked):

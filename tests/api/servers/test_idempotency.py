@@ -17,7 +17,7 @@ from computeapi.versions import MAX
 from tests.api.servers.conftest import BOB, body
 from tests.conftest import Client
 from tests.interruptible import Interruptible, Killed
-from tests.soundness import problems
+from tests.invariants import problems
 
 KEY = '"8e03978e-40d5-43dd-bc93-6894a57f9324"'
 

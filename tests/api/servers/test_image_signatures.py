@@ -11,8 +11,8 @@ from computeapi.backends.image.glance import GlanceImages
 from computeapi.backends.image.local import LocalImages
 from tests.api.servers.conftest import BOB, IMAGE
 from tests.backends.test_image_signatures import configured as with_key_manager
+from tests.invariants import problems
 from tests.signing import Signer
-from tests.soundness import problems
 
 DATA = b'\0' * 16
 FAILED = 'Signature verification for the image failed: '

@@ -21,7 +21,7 @@ from computeapi.errors import DatabaseError
 from tests.api.servers.conftest import BOB, IMAGE, NETWORK, body
 from tests.conftest import FILLED, emptied
 from tests.interruptible import Interruptible, Killed
-from tests.soundness import problems
+from tests.invariants import problems
 
 # Coverage is left to other tests: these execute the same lines thousands of times, and take half the time without it.
 pytestmark = pytest.mark.no_cover

@@ -8,7 +8,7 @@ from computeapi.compute.servers import disks, machines
 from computeapi.compute.servers.resize import Resizes
 from computeapi.errors import Conflict
 from tests.api.servers.conftest import IMAGE
-from tests.soundness import problems
+from tests.invariants import problems
 
 BOB = 'bob:project'
 

@@ -16,7 +16,7 @@ from tests.api.servers.test_interruptions import (
     Refused,
     clean_up,
 )
-from tests.soundness import problems
+from tests.invariants import problems
 
 # Coverage is left to other tests: these execute the same lines thousands of times, and take half the time without it.
 pytestmark = pytest.mark.no_cover

@@ -11,8 +11,8 @@ from computeapi.backends.placement import ConsumerAllocations, Inventory, Placem
 from computeapi.compute.mirror import Mirror
 from computeapi.db.tables import compute
 from tests.api.servers.conftest import BOB
+from tests.invariants import problems
 from tests.placement import PlacementInMemory
-from tests.soundness import problems
 
 BANDWIDTH = 'NET_BW_EGR_KILOBIT_PER_SEC'
 TRAIT = 'CUSTOM_VNIC_TYPE_NORMAL'

@@ -9,7 +9,7 @@ import pytest
 from computeapi.context import Context
 from computeapi.db import allocations
 from tests.api.servers.conftest import BOB
-from tests.soundness import problems
+from tests.invariants import problems
 
 EVENTS = '/os-server-external-events'
 NEUTRON = Context(user_id='neutron', project_id='service', is_admin=True, roles=frozenset({'admin', 'service'}))

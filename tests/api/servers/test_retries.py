@@ -7,7 +7,7 @@ from computeapi.backends.hypervisor.simulated import SimulatedHypervisor
 from computeapi.db import allocations
 from computeapi.errors import Invalid, PortBindingFailed
 from tests.api.servers.conftest import BOB, IMAGE, NETWORK
-from tests.soundness import problems
+from tests.invariants import problems
 
 HOSTS = ('compute1', 'compute2', 'compute3', 'compute4')
 ADMIN = 'admin:project'

@@ -24,7 +24,7 @@ from computeapi.pipeline import load
 from tests.api.servers.conftest import BOB, IMAGE, NETWORK, World, body
 from tests.conftest import Client
 from tests.interruptible import Interruptible, Killed
-from tests.soundness import Cloud, problems
+from tests.invariants import Cloud, problems
 
 EXAMPLES = int(os.environ.get('COMPUTEAPI_TEST_EXAMPLES', 20))
 ADMIN = 'admin:admin'
