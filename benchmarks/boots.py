@@ -93,7 +93,7 @@ class BootingCloud:
 
     def active(self) -> int:
         """The number of ACTIVE servers."""
-        return self.service.store.ask(
+        return self.service.store.query(
             lambda connection: connection.scalar(sa.select(sa.func.count()).where(servers.c.vm_state == 'active'))
         )
 

@@ -175,10 +175,10 @@ def fill(service: Service) -> None:
     """Add what a synthetic cloud lacks: deleted servers, key pairs, migrations and actions, in short transactions."""
     every_tenth = servers.c.id % 10 == 3
     deleted = {'deleted_at': servers.c.created_at, 'terminated_at': servers.c.created_at, 'vm_state': 'deleted'}
-    last = service.store.ask(sa.Connection.scalar, sa.select(sa.func.max(servers.c.id)))
+    last = service.store.query(sa.Connection.scalar, sa.select(sa.func.max(servers.c.id)))
     for begin in range(0, last + 1, BATCH):
         batch = servers.c.id.between(begin, begin + BATCH - 1)
-        service.store.tell(sa.Connection.execute, sa.update(servers).where(every_tenth, batch).values(deleted))
+        service.store.change(sa.Connection.execute, sa.update(servers).where(every_tenth, batch).values(deleted))
     with service.store.read() as connection:
         living = connection.execute(sa.select(servers.c.uuid, servers.c.project_id).where(~every_tenth)).all()
     now, busy = utcnow(), living[0].uuid
@@ -189,7 +189,7 @@ def fill(service: Service) -> None:
             rows[migrations.name].append(migration(server_id, project_id, moment))
             rows[keypairs.name].append(keypair(number, now))
             rows[server_actions.name].append(action(busy, number, moment))
-        service.store.tell(bulk.insert, rows)
+        service.store.change(bulk.insert, rows)
 
 
 def vacuum(url: str) -> None:

@@ -171,7 +171,7 @@ class Service:
 
     def uses(self, volume_id: str, server_id: str) -> bool:
         """Whether the server uses the volume; an external block storage service would ask the compute API."""
-        return any(disk.server_id == server_id for disk in self.store.ask(servers.on_volume, volume_id))
+        return any(disk.server_id == server_id for disk in self.store.query(servers.on_volume, volume_id))
 
     @functools.cached_property
     def hypervisor(self) -> Hypervisor:

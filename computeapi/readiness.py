@@ -62,7 +62,7 @@ class Readiness:
     def of_workers(self) -> Condition:
         """The workers of all processes; each process with workers sends a heartbeat within the time of a lease."""
         seconds = self.conf.task_lease
-        seen = self.store.ask(processes.workers_since, self.store.clock() - timedelta(seconds=seconds))
+        seen = self.store.query(processes.workers_since, self.store.clock() - timedelta(seconds=seconds))
         if seen:
             return Condition(True, f'{seen} are running.')
         return Condition(False, f'None was seen in the last {seconds} s: start `computeapi worker`.')

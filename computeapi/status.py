@@ -168,21 +168,21 @@ def work(conf: cfg.ConfigOpts, store: Store) -> Iterator[str]:
     """A line for each process and each agent, one for the queue, with ages by the database's clock, and one for the
     changes not yet sent to Placement."""
     now = store.clock()
-    for each in store.ask(processes.select):
+    for each in store.query(processes.select):
         seen = now - each.seen_at
         state = 'alive' if seen <= timedelta(seconds=conf.task_lease) else 'dead'
         what = f'{each.binary} {each.pid} on {each.host} with {each.workers} workers'
         yield line('process', state, f'{what}: started {age(now - each.started_at)} ago, last seen {age(seen)} ago')
-    for agent in store.ask(agents.select):
+    for agent in store.query(agents.select):
         seen = now - agent.seen_at
         state = 'alive' if seen <= timedelta(seconds=conf.service_down_time) else 'dead'
         what = f'{agent.host}: {agent.release}, process {agent.pid} on {agent.machine}'
         yield line('agent', state, f'{what}: started {age(now - agent.started_at)} ago, last seen {age(seen)} ago')
-    number, oldest = store.ask(tasks.load, now)
+    number, oldest = store.query(tasks.load, now)
     due = 'none is due' if oldest is None else f'the oldest due for {age(now - oldest)}'
     yield line('queue', str(number), f'tasks, {due}')
     if conf.placement.enabled:
-        yield line('placement', str(store.ask(placement_changes.waiting)), 'changes not yet reported')
+        yield line('placement', str(store.query(placement_changes.waiting)), 'changes not yet reported')
 
 
 def age(time: timedelta) -> str:

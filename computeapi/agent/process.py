@@ -57,7 +57,7 @@ class AgentProcess:
         known = (self.host, self.driver, self.states, self.executor, self.gate)
         self.endpoint = AgentEndpoint(*known, conf.neighbour_timeout, keys)
         self.reporter = Reporter(self.bus, self.host, self.driver, keys)
-        self.beat = Periodic('report', self.reporter.tell, conf.report_interval)
+        self.beat = Periodic('report', self.reporter.report, conf.report_interval)
         # It may take longer than a host may go without a report.
         self.care = Periodic('upkeep', self.driver.upkeep, conf.report_interval)
         self.tidying = Periodic('server-states', self.states.forget, DAY)

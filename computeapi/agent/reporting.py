@@ -28,7 +28,7 @@ class Reporter:
         self.arriving, self.compared, self.answered = True, False, True
         self.id = str(uuid.uuid4())
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Send one report; errors are logged when they begin."""
         try:
             said = sign(self.keys, 'report', {'report': REPORT.write(self.made())})

@@ -102,7 +102,7 @@ class AgentReports:
             return f'it is not signed with the key of host {host.name}'
         if self._networks and not is_within(host.host_ip, self._networks):
             return f'its address {host.host_ip} is not in [agent]allowed_networks'
-        return self._store.ask(misnamed, host)
+        return self._store.query(misnamed, host)
 
     def _return(self, host: str, machines: Collection[str]) -> None:
         try:

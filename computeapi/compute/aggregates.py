@@ -26,10 +26,10 @@ class AggregateManager:
         self.store, self.images, self.clock = store, images, store.clock
 
     def all(self) -> list[Aggregate]:
-        return self.store.ask(rows.select)
+        return self.store.query(rows.select)
 
     def get(self, aggregate_id: int) -> Aggregate:
-        return self.store.ask(self._get, aggregate_id)
+        return self.store.query(self._get, aggregate_id)
 
     def _get(self, connection: sa.Connection, aggregate_id: int) -> Aggregate:
         found = rows.get(connection, aggregate_id)

@@ -97,24 +97,26 @@ class CloudAudit:
     # ------------------------------------------------------------ kinds of findings
 
     def states(self) -> Iterator[Finding]:
-        for server_id in self.store.ask(audits.stuck, MOST):
+        for server_id in self.store.query(audits.stuck, MOST):
             yield Finding('the transient state', server_id, partial(self._go_on, server_id))
 
     def claims(self) -> Iterator[Finding]:
-        for server_id, host, alive in self.store.ask(audits.stray_claims, MOST):
+        for server_id, host, alive in self.store.query(audits.stray_claims, MOST):
             mend = self._settle if alive else self._give_back
             yield Finding(f'the claim on {host}', server_id, partial(mend, server_id, host))
 
     def use(self) -> Iterator[Finding]:
         """Hosts whose counted usage differs from the claims on them."""
-        for host in self.store.ask(allocations.miscounted, MOST):
-            recount = partial(self.store.tell, allocations.count, [host])
+        for host in self.store.query(allocations.miscounted, MOST):
+            recount = partial(self.store.change, allocations.count, [host])
             yield Finding('the usage count', host, recount, 'host')
 
     def tags(self) -> Iterator[Finding]:
         """Tags without an age, written by a process of an older release."""
-        for server_id in self.store.ask(audits.ageless_tags, MOST):
-            yield Finding('the age stored with the tags', server_id, partial(self.store.tell, rows.tell_age, server_id))
+        for server_id in self.store.query(audits.ageless_tags, MOST):
+            yield Finding(
+                'the age stored with the tags', server_id, partial(self.store.change, rows.tell_age, server_id)
+            )
 
     def machines(self) -> Iterator[Finding]:
         """Machines on hosts on which the server has no claim."""
@@ -143,7 +145,7 @@ class CloudAudit:
 
     def belongings(self) -> Iterator[Finding]:
         """Ports and volumes that are still attached to recently deleted servers."""
-        gone = self.store.ask(audits.deleted_since, self.platform.clock() - REMEMBERED, MOST)
+        gone = self.store.query(audits.deleted_since, self.platform.clock() - REMEMBERED, MOST)
         if not gone:
             return
         networks, volumes = self.platform.networks, self.platform.volumes
@@ -161,7 +163,7 @@ class CloudAudit:
         filters = {'status': ['queued', 'saving'], 'image_type': 'snapshot', 'created_at': ('lt', before)}
         waiting = images.list(NOBODY, filters=filters | {'visibility': 'all'}, limit=MOST)
         of = {image.id: image.properties.get('instance_uuid', '') for image in waiting}
-        unheld = self.store.ask(audits.unheld, set(of.values()))
+        unheld = self.store.query(audits.unheld, set(of.values()))
         for image_id, server_id in of.items():
             if server_id in unheld:
                 yield Finding(f'the unfinished image {image_id}', server_id, partial(images.delete, NOBODY, image_id))
@@ -179,7 +181,7 @@ class CloudAudit:
 
     def counts(self) -> Iterator[Finding]:
         """Quota usage that differs from the rows."""
-        for held, amount in itertools.islice(self.store.ask(quota_usages.differences), MOST):
+        for held, amount in itertools.islice(self.store.query(quota_usages.differences), MOST):
             what = f'the count of {held.resource}, too {"low" if amount > 0 else "high"} by {abs(amount)},'
             owner = quota_usages.OWNERS.get(held.resource, 'project')
             yield Finding(what, held.holder_id or held.user_id, partial(self._count, held), owner)

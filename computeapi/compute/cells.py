@@ -24,13 +24,13 @@ class Cells:
     def out_of_reach(self) -> Mapping[str, str]:
         """{host: cell} for the hosts whose cell is down."""
         if self.clock() >= self.until:
-            self.known = self.store.ask(rows.out_of_reach)
+            self.known = self.store.query(rows.out_of_reach)
             self.until = self.clock() + REMEMBERED_SECONDS
         return self.known
 
     def list(self) -> list[Cell]:
         """All cells with their hosts, by name."""
-        return self.store.ask(rows.every)
+        return self.store.query(rows.every)
 
     def check(self, host: str | None) -> None:
         """CellDown for an unreachable host."""
@@ -40,7 +40,7 @@ class Cells:
 
     def mark(self, name: str, *, down: bool) -> None:
         """Mark a cell as down, or as up again; NotFound."""
-        if not self.store.tell(rows.mark, name, down=down):
+        if not self.store.change(rows.mark, name, down=down):
             raise NotFound(f'There is no cell {name}.')
         self.forget()
 

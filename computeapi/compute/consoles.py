@@ -91,7 +91,7 @@ class Consoles:
 
     def find(self, token: str) -> ConsoleToken:
         """The target of the token; ConsoleTokenNotFound."""
-        found = self.store.ask(rows.get, hash_of(token), self.clock())
+        found = self.store.query(rows.get, hash_of(token), self.clock())
         if found is None:
             raise ConsoleTokenNotFound()
         return found
@@ -105,7 +105,7 @@ class Consoles:
 
     def connect(self, token: ConsoleToken) -> socket.socket:
         """A new connection to the target of the token only; HypervisorError, NotSupported."""
-        server = self.store.ask(servers.get, token.server_id)
+        server = self.store.query(servers.get, token.server_id)
         if server is None or not self.open_places({(server.uuid, token.host)}):
             raise HypervisorError('The server is no longer running there.')
         console = Console(token.address, token.port, token.tls_port, token.internal_access_path)
@@ -113,7 +113,7 @@ class Consoles:
 
     def open_places(self, places: Collection[Place]) -> set[Place]:
         """The subset of the places where the server still is, in a state in which its consoles may be open."""
-        found = self.store.ask(rows.places, {server_id for server_id, _ in places})
+        found = self.store.query(rows.places, {server_id for server_id, _ in places})
         return {(server_id, host) for server_id, host, vm_state in found if vm_state not in OFF} & set(places)
 
 

@@ -27,7 +27,7 @@ class FlavorManager:
 
     def get(self, context: Context, flavorid: str) -> Flavor:
         """FlavorNotFound, also if the project has no access to the flavor."""
-        return self.store.ask(self._get, context, flavorid)
+        return self.store.query(self._get, context, flavorid)
 
     def _get(self, connection: sa.Connection, context: Context, flavorid: str, lock: bool = False) -> Flavor:
         flavor = rows.get(connection, flavorid, granted_to=using(context), lock=lock)
@@ -49,7 +49,9 @@ class FlavorManager:
 
         Invalid for an unknown marker."""
         scope = {'is_public': is_public} if context.is_admin else {'granted_to': using(context)}
-        return self.store.ask(rows.page, page, name=name, min_memory_mb=min_memory_mb, min_root_gb=min_root_gb, **scope)
+        return self.store.query(
+            rows.page, page, name=name, min_memory_mb=min_memory_mb, min_root_gb=min_root_gb, **scope
+        )
 
     def create(self, name: str, *, flavorid: str | None = None, **values: Any) -> Flavor:
         """Create a flavor; Conflict if the ID or the name is taken. `flavorid` None: a UUID is generated."""
@@ -62,7 +64,7 @@ class FlavorManager:
                 return rows.get(connection, flavorid)  # type: ignore[return-value]
         except sa.exc.IntegrityError:
             # Another request took the ID or the name in between.
-            self.store.ask(_refuse_taken, flavorid, name)
+            self.store.query(_refuse_taken, flavorid, name)
             raise
 
     def describe(self, context: Context, flavorid: str, description: str | None) -> Flavor:

@@ -40,7 +40,7 @@ class HostPower:
         require(self.platform.hypervisor, Capability.HOST_POWER, host)
         self.platform.hypervisor.switch_host(host, True)
         evacuation.return_hosts(self.platform, [host])
-        self.store.tell(services.is_seen, host, COMPUTE, self.platform.clock())
+        self.store.change(services.is_seen, host, COMPUTE, self.platform.clock())
 
     def reboot(self, host: str) -> None:
         self.shut_down(host)
@@ -50,7 +50,7 @@ class HostPower:
         """Disable the host's service and live-migrate its running servers, as far as possible."""
         require(self.platform.hypervisor, Capability.HOST_MAINTENANCE, service.host)
         self.services.disable(service, MAINTENANCE)
-        for server in self.store.ask(servers.on_host, service.host, RUNNING):
+        for server in self.store.query(servers.on_host, service.host, RUNNING):
             try:
                 self.live_migrations.live_migrate(context, server, None)
             except Error as error:

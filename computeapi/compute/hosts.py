@@ -95,7 +95,7 @@ class HostRegistry:
 
     def report(self) -> None:
         """Send the heartbeats of the hosts that are on, and of the control services."""
-        self.store.tell(self._seen, self.running(), self.clock())
+        self.store.change(self._seen, self.running(), self.clock())
 
     def _seen(self, connection: sa.Connection, running: Sequence[str], now: datetime) -> None:
         services.are_seen(connection, running, now)
@@ -104,7 +104,7 @@ class HostRegistry:
 
 def is_host_up(platform: Platform, host: str | None) -> bool:
     """Whether the host has sent a heartbeat lately and was not forced down; False for an unknown host."""
-    service = platform.store.ask(services.of_compute_host, host)
+    service = platform.store.query(services.of_compute_host, host)
     return service is not None and is_up(service, platform.clock(), platform.conf.service_down_time)
 
 

@@ -40,21 +40,21 @@ class HypervisorManager:
 
     def matching(self, text: str, needs: Collection[str] = ()) -> list[ComputeNode]:
         """The hypervisors whose hostname contains the text; NotFound if there are none."""
-        found = self.store.ask(rows.matching, text, needs)
+        found = self.store.query(rows.matching, text, needs)
         if not found:
             raise NotFound(f"No hypervisor matching '{text}' could be found.")
         return self._finished(found)
 
     def get(self, identifier: str, needs: Collection[str] = ()) -> ComputeNode:
         """The hypervisor with that ID or UUID."""
-        found = self.store.ask(rows.get, identifier, needs)
+        found = self.store.query(rows.get, identifier, needs)
         if found is None:
             raise HypervisorNotFound(id=identifier)
         return self._finished([found])[0]
 
     def enabled(self) -> list[ComputeNode]:
         """The hypervisors whose hosts accept new servers, with their usage."""
-        return self.store.ask(rows.all_enabled, needs=[USAGE])
+        return self.store.query(rows.all_enabled, needs=[USAGE])
 
     def resources(self, host: str) -> list[HostResources]:
         """The resources of a host: its total, what is used, and the sizes of its servers, in all and by project."""

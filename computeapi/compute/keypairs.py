@@ -19,7 +19,7 @@ class KeypairManager:
 
     def get(self, user_id: str, name: str) -> Keypair:
         """KeypairNotFound if the user has none of that name."""
-        found = self.store.ask(rows.get, user_id, name)
+        found = self.store.query(rows.get, user_id, name)
         if found is None:
             raise KeypairNotFound(name=name, user_id=user_id)
         return found
@@ -33,7 +33,7 @@ class KeypairManager:
 
     def list(self, user_id: str, page: Page) -> list[Keypair]:
         """One page of the user's key pairs, by name; Invalid for an unknown marker."""
-        return self.store.ask(rows.page, user_id, page)
+        return self.store.query(rows.page, user_id, page)
 
     def add(self, context: Context, user_id: str, name: str, kind: str, public_key: str) -> Keypair:
         """Store a public key (or certificate) of the user; OverQuota, Invalid if it is malformed, Conflict."""

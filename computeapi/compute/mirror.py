@@ -85,14 +85,16 @@ class Mirror:
     def catch_up(self) -> None:
         """Send all pending changes, as far as Placement accepts them."""
         try:
-            while found := self.store.ask(changes.due, self.store.clock(), BATCH):
+            while found := self.store.query(changes.due, self.store.clock(), BATCH):
                 for change in found:
                     if self.ending:
                         return
                     self.publish(change)
         except NeighbourAway:
             if not self.away:
-                LOG.warning('Placement is unavailable: %d changes wait to be reported', self.store.ask(changes.waiting))
+                LOG.warning(
+                    'Placement is unavailable: %d changes wait to be reported', self.store.query(changes.waiting)
+                )
             self.away = True
             return
         if self.away:
@@ -102,35 +104,35 @@ class Mirror:
     def publish(self, change: PlacementChange) -> bool:
         """Send one change, unless another process does; returns whether it was sent. NeighbourAway."""
         now = self.store.clock()
-        if not self.store.tell(changes.claim, change, now, now + LEASE):
+        if not self.store.change(changes.claim, change, now, now + LEASE):
             return False
         try:
             move_id = self.ways[change.kind](change)
         except NeighbourAway:
-            self.store.tell(changes.put_off, change, None, change.attempts)
+            self.store.change(changes.put_off, change, None, change.attempts)
             raise
         except Error as error:
             self._put_off(change, now, error)
             return False
-        self.store.tell(changes.forget, change, move_id)
+        self.store.change(changes.forget, change, move_id)
         return True
 
     def publish_server(self, server_id: str) -> None:
         """Send the claims of the server now, whichever process is due to; PlacementRefused, NeighbourAway."""
         for _ in range(MOST_TRIES):
-            change = self.store.ask(changes.get, SERVER, server_id)
+            change = self.store.query(changes.get, SERVER, server_id)
             if change is None or change.change_id is None:
                 return
             with contextlib.suppress(ConcurrentUpdate):
                 move_id = self._publish_server(change)
-                self.store.tell(changes.forget, change, move_id)
+                self.store.change(changes.forget, change, move_id)
                 return
         raise ConcurrentUpdate()
 
     def hosts_for(self, requests: Sequence[ResourceRequest], together: Sequence[Sequence[str]]) -> dict[str, Chosen]:
         """By host, which of its providers have the requested resources, by request."""
         found = self.placement.candidates(requests, together)
-        hosts = self.store.ask(placement_content.hypervisors_by_host)
+        hosts = self.store.query(placement_content.hypervisors_by_host)
         return {host: found[provider_id] for host, provider_id in hosts.items() if provider_id in found}
 
     def _put_off(self, change: PlacementChange, now: datetime, error: Error) -> None:
@@ -138,25 +140,25 @@ class Mirror:
         # The first failures may only be due to the order in which changes are sent.
         level = logging.WARNING if change.attempts % 20 == 3 else logging.DEBUG
         LOG.log(level, 'Placement could not be updated with %s %s: %s', change.kind, change.id, error)
-        self.store.tell(changes.put_off, change, now + timedelta(seconds=pause), change.attempts + 1)
+        self.store.change(changes.put_off, change, now + timedelta(seconds=pause), change.attempts + 1)
 
     # ------------------------------------------------------------ what is sent
 
     def _publish_host(self, change: PlacementChange) -> None:
-        facts = self.store.ask(placement_content.host, change.id)
+        facts = self.store.query(placement_content.host, change.id)
         if facts is None:
             self.placement.withdraw(change.id)
         else:
             self.placement.declare(self._provider(facts))
 
     def _publish_aggregate(self, change: PlacementChange) -> None:
-        self.placement.leave_aggregate(change.id, self.store.ask(placement_content.hypervisor_ids))
+        self.placement.leave_aggregate(change.id, self.store.query(placement_content.hypervisor_ids))
 
     def _publish_consumer(self, change: PlacementChange) -> None:
         """Empty an allocation that is not, or no longer, compute's; existing claims are sent with their server."""
         there = self.placement.allocations_of(change.id)
-        servers = self.store.ask(placement_content.servers_behind, [change.id])
-        if _is_ours(there, servers) and change.id not in self.store.ask(
+        servers = self.store.query(placement_content.servers_behind, [change.id])
+        if _is_ours(there, servers) and change.id not in self.store.query(
             placement_content.of_servers, list(servers.values())
         ):
             self.placement.set_allocations([_emptied(there, there.type if there.type == INSTANCE else MIGRATION)])
@@ -172,7 +174,7 @@ class Mirror:
             if differing:
                 if move_id not in (None, change.move_id):
                     # If this process dies now, the next one empties it.
-                    self.store.tell(changes.remember_move, change.id, move_id)
+                    self.store.change(changes.remember_move, change.id, move_id)
                 self.placement.set_allocations(differing)
             return move_id
         raise ConcurrentUpdate()
@@ -185,9 +187,9 @@ class Mirror:
 
         Placement is read before the claims: so what is sent is never older than what another process sent.
         """
-        now_on = self.store.ask(placement_content.move_of, server_id)
+        now_on = self.store.query(placement_content.move_of, server_id)
         there = {each: self.placement.allocations_of(each) for each in {server_id, now_on, move_id} - {None} if each}
-        claims = self.store.ask(placement_content.of_servers, [server_id])
+        claims = self.store.query(placement_content.of_servers, [server_id])
         if not claims.keys() <= there.keys():
             return None
         wanted = [_allocations_of(each, there[key].generation) for key, each in claims.items()]
@@ -211,17 +213,17 @@ class Mirror:
 
     def differences(self) -> Iterator[Difference]:
         """Differences in Placement that no pending change covers, host by host."""
-        for hypervisor_id in self.store.ask(placement_content.hypervisor_ids):
-            facts = self.store.ask(placement_content.host, hypervisor_id)
-            if facts is not None and not self.store.ask(changes.pending, HOST, [hypervisor_id]):
+        for hypervisor_id in self.store.query(placement_content.hypervisor_ids):
+            facts = self.store.query(placement_content.host, hypervisor_id)
+            if facts is not None and not self.store.query(changes.pending, HOST, [hypervisor_id]):
                 yield from self._differences_of(facts)
 
     def _differences_of(self, facts: HostFacts) -> Iterator[Difference]:
         if parts := self.placement.differences(self._provider(facts)):
             yield Difference(', '.join(parts), 'host', facts.host, HOST, facts.uuid)
         consumers = self.placement.consumers_of(facts.uuid)
-        here = self.store.ask(placement_content.servers_on, facts.host)
-        claims = self.store.ask(placement_content.of_servers, here)
+        here = self.store.query(placement_content.servers_on, facts.host)
+        claims = self.store.query(placement_content.of_servers, here)
         wanted = {
             key: resources_of(each.amounts[facts.uuid]) for key, each in claims.items() if facts.uuid in each.amounts
         }
@@ -229,16 +231,16 @@ class Mirror:
         besides = {key for key, each in claims.items() if each.ports}
         odd = besides | {key for key in wanted.keys() | consumers.keys() if wanted.get(key) != consumers.get(key)}
         servers = {key: claims[key].server_id for key in odd if key in claims}
-        servers |= self.store.ask(placement_content.servers_behind, odd - servers.keys())
+        servers |= self.store.query(placement_content.servers_behind, odd - servers.keys())
         for consumer_id in sorted(odd):
             yield from self._difference_of(consumer_id, servers.get(consumer_id), facts)
 
     def _difference_of(self, consumer_id: str, server_id: str | None, facts: HostFacts) -> Iterator[Difference]:
         """Check again: the rows may have been read before Placement was updated, or the other way round."""
-        if server_id is not None and self.store.ask(changes.pending, SERVER, [server_id]):
+        if server_id is not None and self.store.query(changes.pending, SERVER, [server_id]):
             return
         what = f'the allocation on {facts.host}'
-        claims = self.store.ask(placement_content.of_servers, [server_id]) if server_id else {}
+        claims = self.store.query(placement_content.of_servers, [server_id]) if server_id else {}
         there = self.placement.allocations_of(consumer_id)
         if consumer_id in claims:
             wanted = _allocations_of(claims[consumer_id], None).resources
@@ -249,8 +251,8 @@ class Mirror:
 
     def mend(self, difference: Difference) -> None:
         """Send it again now; ConcurrentUpdate if it was not accepted, in which case it stays pending."""
-        self.store.tell(changes.note, difference.kind, [difference.id])
-        change = self.store.ask(changes.get, difference.kind, difference.id)
+        self.store.change(changes.note, difference.kind, [difference.id])
+        change = self.store.query(changes.get, difference.kind, difference.id)
         if change is not None and change.change_id is not None and not self.publish(change):
             raise ConcurrentUpdate()
 

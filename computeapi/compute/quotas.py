@@ -71,15 +71,15 @@ class Quotas:
 
     def class_limits(self, class_name: str = DEFAULT_CLASS) -> dict[str, int]:
         """The limits of a quota class, by resource."""
-        return self.store.ask(self._class_limits, class_name)
+        return self.store.query(self._class_limits, class_name)
 
     def limits(self, project_id: str, user_id: str | None = None) -> dict[str, int]:
         """The limits of the project, or of one user in it, by resource."""
-        return self.store.ask(self._limits, project_id, user_id)
+        return self.store.query(self._limits, project_id, user_id)
 
     def usage(self, project_id: str, user_id: str | None = None) -> Scope:
         """The limits of the project (or of one user in it) and their usage; 0 for resources that are not counted."""
-        found = self.store.ask(rows.bounds, DEFAULT_CLASS, project_id, user_id, of_user=user_id is not None)
+        found = self.store.query(rows.bounds, DEFAULT_CLASS, project_id, user_id, of_user=user_id is not None)
         limits = self._merged(found)
         return Scope(limits, dict.fromkeys(limits, 0) | rows.of_servers(found.used))
 
@@ -124,7 +124,7 @@ class Quotas:
 
     def reset(self, project_id: str, user_id: str | None = None) -> None:
         """Restore the defaults, for the project and all users in it, or for one user."""
-        self.store.tell(rows.delete_limits, project_id, user_id)
+        self.store.change(rows.delete_limits, project_id, user_id)
 
     def set_class_limits(self, class_name: str, changes: Mapping[str, int]) -> dict[str, int]:
         """Change limits of a quota class; returns all limits after the change."""

@@ -23,13 +23,13 @@ class ServerGroupManager:
 
     def get(self, context: Context, group_id: str) -> ServerGroup:
         """ServerGroupNotFound, also if the group belongs to another project."""
-        group = self.store.ask(rows.get, group_id)
+        group = self.store.query(rows.get, group_id)
         if group is None or not (context.is_admin or group.project_id == context.project_id):
             raise ServerGroupNotFound(id=group_id)
         return group
 
     def list(self, context: Context, limit: int, offset: int = 0, *, all_projects: bool = False) -> list[ServerGroup]:
-        return self.store.ask(rows.select, None if all_projects else context.project_id or '', limit, offset)
+        return self.store.query(rows.select, None if all_projects else context.project_id or '', limit, offset)
 
     def create(self, context: Context, name: str, policy: str, rules: Mapping[str, Any]) -> ServerGroup:
         """Create a group in the caller's project; OverQuota, Invalid for rules that the policy does not support."""

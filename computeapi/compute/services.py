@@ -84,7 +84,7 @@ class ServiceManager:
 
         Invalid to undo this before the host has removed the machines of the servers that were evacuated from it.
         """
-        if not down and self.store.ask(server_migrations.evacuations_from, [service.host]):
+        if not down and self.store.query(server_migrations.evacuations_from, [service.host]):
             raise Invalid(
                 f'Unable to force up host {service.host} as `done` evacuation migration records remain associated with '
                 'the host. Ensure the compute service has been restarted, allowing these records to move to '

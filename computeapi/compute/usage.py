@@ -74,7 +74,7 @@ class UsageRecords:
         start, stop = start or now, stop or now
         if start >= stop and not now_alone:
             raise Invalid('Invalid start time. The start time cannot occur after the end time.')
-        spans = self.store.ask(rows.page, start, stop, page, project_id)
+        spans = self.store.query(rows.page, start, stop, page, project_id)
         return [
             ProjectUsage(owner, start, stop, [_usage(span, start, stop, now) for span in of_project])
             for owner, of_project in groupby(spans, lambda span: span.project_id)

@@ -47,7 +47,7 @@ class Zones:
 
     def of_host(self, host: str) -> str:
         """The zone of a compute host; the default one for an unknown host."""
-        return self.store.ask(aggregates.zones, [host]).get(host, self.default)
+        return self.store.query(aggregates.zones, [host]).get(host, self.default)
 
     def list(self) -> list[Zone]:
         """Every zone that has a service, by name; services whose cell is down do not count."""
@@ -65,5 +65,5 @@ class Zones:
     def check(self, name: str) -> None:
         """Invalid for a zone in which no server can be created."""
         lost, unzoned = self.cells.out_of_reach(), name == self.default
-        if name == INTERNAL or not self.store.ask(candidates.has_enabled_host, name, lost, unzoned=unzoned):
+        if name == INTERNAL or not self.store.query(candidates.has_enabled_host, name, lost, unzoned=unzoned):
             raise Invalid('The requested availability zone is not available')

@@ -65,7 +65,7 @@ def purge(store: Store, before: datetime, batch: int) -> dict[str, int]:
 def _repeated(store: Store, clear: Clear, before: datetime, batch: int) -> dict[str, int]:
     """Clear batch by batch until nothing is left."""
     counts: Counter[str] = Counter()
-    while cleared := store.tell(clear, before, batch):
+    while cleared := store.change(clear, before, batch):
         counts.update(cleared)
     return dict(counts)
 

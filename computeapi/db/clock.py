@@ -28,8 +28,8 @@ class DatabaseClock:
     keeps running while the process is stopped or the machine sleeps.
     """
 
-    def __init__(self, ask: Callable[[], datetime], every_seconds: float = 10):
-        self.ask, self.every_seconds = ask, every_seconds
+    def __init__(self, query: Callable[[], datetime], every_seconds: float = 10):
+        self.query, self.every_seconds = query, every_seconds
         self.known: tuple[datetime, float] | None = None
 
     def __call__(self) -> datetime:
@@ -43,7 +43,7 @@ class DatabaseClock:
         """The database's time, and the value of `elapsed` at that moment."""
         for _ in range(ATTEMPTS):
             asked = elapsed()
-            moment, answered = self.ask(), elapsed()
+            moment, answered = self.query(), elapsed()
             if answered - asked < LONGEST_ANSWER_SECONDS:
                 break
         return moment, (asked + answered) / 2
@@ -54,8 +54,8 @@ def elapsed() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, 'CLOCK_BOOTTIME') else time.monotonic()
 
 
-def clock_of(dialect: str, ask: Callable[[Callable[[sa.Connection], datetime]], datetime]) -> Callable[[], datetime]:
-    """The clock of a database that is queried with *ask*. SQLite's is that of the one machine on which all its
+def clock_of(dialect: str, query: Callable[[Callable[[sa.Connection], datetime]], datetime]) -> Callable[[], datetime]:
+    """The clock of a database that is queried with *query*. SQLite's is that of the one machine on which all its
     processes run."""
     statement = MOMENTS.get(dialect)
     if statement is None:
@@ -65,4 +65,4 @@ def clock_of(dialect: str, ask: Callable[[Callable[[sa.Connection], datetime]], 
         moment: datetime = connection.scalars(statement).one()
         return moment
 
-    return DatabaseClock(lambda: ask(look))
+    return DatabaseClock(lambda: query(look))

@@ -75,7 +75,7 @@ class Store:
             self.engine = _server_engine(self.url, pool_size, timeouts)
         sa.event.listen(self.engine, 'handle_error', unfit, retval=True)
         self.connection_cache = _connection_cache(self.engine)
-        self.clock = clock_of(self.dialect, self.ask)
+        self.clock = clock_of(self.dialect, self.query)
         self.check: Callable[[sa.Connection], None] = lambda connection: None
         self.transaction: Transaction = sa.Connection.begin
         # Whether somebody follows each change within a transaction, not only its final result.
@@ -125,12 +125,12 @@ class Store:
             if self.dialect == 'sqlite' and connection.exec_driver_sql('PRAGMA foreign_key_check').first():
                 raise errors.DatabaseError('Rows would refer to missing rows.')
 
-    def ask(self, query: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **facts: P.kwargs) -> T:
+    def query(self, query: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **facts: P.kwargs) -> T:
         """Run one query, a function of db/, and return its result."""
         with self.read() as connection:
             return query(connection, *args, **facts)
 
-    def tell(self, change: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **facts: P.kwargs) -> T:
+    def change(self, change: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **facts: P.kwargs) -> T:
         """Make one change in a transaction of its own, which is retried after a deadlock."""
 
         def act() -> T:

@@ -48,7 +48,7 @@ class KeyClaims:
         now = self.store.clock()
         until = now + LEASE
         wanted = IdempotencyKey(key_id, user_id, fingerprint, uuid.uuid4().hex, False, until, until + self.kept, None)
-        found = self.store.tell(take, wanted, now, self.most)
+        found = self.store.change(take, wanted, now, self.most)
         if found.fingerprint != fingerprint:
             raise errors.IdempotencyKeyReused()
         if found.answer is None and found.holder != wanted.holder:
@@ -67,11 +67,11 @@ class KeyClaims:
     def keep(self, claim: IdempotencyKey, answer: str) -> None:
         """Store the answer, if the claim still holds."""
         values = {'answer': answer, 'expires_at': self.store.clock() + self.kept}
-        self.store.tell(KEYS.update, values, id=claim.id, holder=claim.holder)
+        self.store.change(KEYS.update, values, id=claim.id, holder=claim.holder)
 
     def drop(self, claim: IdempotencyKey) -> bool:
         """Delete the key unless something was changed, so that the request can be retried; returns whether it did."""
-        return self.store.tell(KEYS.delete, id=claim.id, holder=claim.holder, changed=False) == 1
+        return self.store.change(KEYS.delete, id=claim.id, holder=claim.holder, changed=False) == 1
 
 
 def take(connection: sa.Connection, wanted: IdempotencyKey, now: datetime, most: int) -> IdempotencyKey:

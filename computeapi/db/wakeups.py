@@ -23,7 +23,7 @@ PROBE_SECONDS = 30
 """How often the connection is tested: a broken one may not be noticed otherwise."""
 
 
-def tell(connection: sa.Connection) -> None:
+def notify(connection: sa.Connection) -> None:
     """Notify listeners after this transaction commits; several calls result in one notification."""
     if connection.dialect.name == 'postgresql':
         connection.execute(NOTIFY)

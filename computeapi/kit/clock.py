@@ -35,7 +35,7 @@ class CloudClock:
         """Set the clock to use unless another time is set."""
         self._real = real
 
-    def tell(self, moved: Callable[[], None], look: Callable[[], None]) -> None:
+    def on_change(self, moved: Callable[[], None], look: Callable[[], None]) -> None:
         """Set the callbacks for when the time jumps, and for looking for due work."""
         self._moved, self._look = moved, look
 

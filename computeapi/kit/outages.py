@@ -109,7 +109,7 @@ class HostOutages(Outages):
     def changed(self, name: str) -> None:
         service = self.service()
         if name in self.names:
-            service.store.tell(services.is_gone, name)
+            service.store.change(services.is_gone, name)
             return
         service.hosts.report()
         evacuation.return_hosts(service.platform, [name])

@@ -272,12 +272,12 @@ class Plans:
             return False
         # The server may have been read often enough before it reached the state.
         read = self._reads.get(server_id, 0)
-        found = self.store().ask(servers.get, server_id)
+        found = self.store().query(servers.get, server_id)
         plan = next((each for each in self.all if found is not None and each.concerns(NOTHING, found)), None)
         return plan is not None and read >= plan.facts.get('reads', math.inf)
 
     def _is_there(self, stay: Stay) -> bool:
-        found = self.store().ask(servers.get, stay.server_id)
+        found = self.store().query(servers.get, stay.server_id)
         if found is not None and stay.is_in(found):
             return True
         with self._changed:

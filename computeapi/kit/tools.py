@@ -82,7 +82,7 @@ class Tools:
         """Begin, when the cloud has its initial content."""
         self.service = service
         self.snapshots = CloudSnapshots(service.store, directory, self.seed, self.accounts)
-        self.clock.tell(service.found_otherwise, service.platform.tasks.wake)
+        self.clock.on_change(service.found_otherwise, service.platform.tasks.wake)
         if self.scene is not None:
             self.load(self.scene)
         # A branch may start from a snapshot with cells that were down.

@@ -33,13 +33,13 @@ def metrics_app(metrics: Metrics, conf: cfg.ConfigOpts) -> 'MetricsApp':
 
 
 class MetricsApp:
-    """Answers 200 with the result of *tell*, 401 or 403, or 503 if that would cover only one of several processes.
+    """Answers 200 with the result of *exposition*, 401 or 403, or 503 if that covered only one of several processes.
 
-    alone: whether *tell* only covers this process. Raises cfg.ConfigFileValueError for an invalid network.
+    alone: whether *exposition* only covers this process. Raises cfg.ConfigFileValueError for an invalid network.
     """
 
-    def __init__(self, tell: Callable[[], bytes], options: cfg.ConfigOpts.GroupAttr, *, alone: bool):
-        self.tell, self.alone = tell, alone
+    def __init__(self, exposition: Callable[[], bytes], options: cfg.ConfigOpts.GroupAttr, *, alone: bool):
+        self.exposition, self.alone = exposition, alone
         self.token = f'Bearer {options.token}'.encode() if options.token else None
         self.networks = networks(options.allowed_addresses)
 
@@ -63,7 +63,7 @@ class MetricsApp:
             return '405 Method Not Allowed', b'Only GET and HEAD are supported.\n'
         if self.alone and environ.get('wsgi.multiprocess'):
             return '503 Service Unavailable', b'There are several processes; set [metrics]directory to combine them.\n'
-        return '200 OK', self.tell()
+        return '200 OK', self.exposition()
 
     def is_near(self, environ: Environ) -> bool:
         """Whether the client has an allowed address."""

@@ -67,24 +67,24 @@ class DatabaseMetrics:
 
     def queue(self) -> dict[str, Value]:
         now = self.store.clock()
-        number, oldest = self.store.ask(tasks.load, now)
-        living = self.store.ask(counts.processes_by_binary, now - timedelta(seconds=self.conf.task_lease))
+        number, oldest = self.store.query(tasks.load, now)
+        living = self.store.query(counts.processes_by_binary, now - timedelta(seconds=self.conf.task_lease))
         found: dict[str, Value] = {
             'tasks': number,
             'oldest_task_seconds': 0 if oldest is None else max(0.0, (now - oldest).total_seconds()),
             'processes': living,
         }
         if self.conf.placement.enabled:
-            found['placement_changes'] = self.store.ask(placement_changes.waiting)
+            found['placement_changes'] = self.store.query(placement_changes.waiting)
         return found
 
     def last_count(self) -> dict[str, Value]:
-        now, last = self.store.clock(), self.store.ask(counts.get)
+        now, last = self.store.clock(), self.store.query(counts.get)
         if last is None or last.due_at <= now:
             counting = threading.Thread(target=self.count, args=[now], name='count', daemon=True)
             counting.start()
             counting.join(PATIENCE_SECONDS)
-            last = self.store.ask(counts.get)
+            last = self.store.query(counts.get)
         if last is None or last.contents is None or last.counted_at is None:
             return {}
         return {**last.contents, 'count_age_seconds': max(0.0, (self.store.clock() - last.counted_at).total_seconds())}
@@ -92,18 +92,18 @@ class DatabaseMetrics:
     def count(self, now: datetime) -> None:
         """Count everything, if it is the turn of this process. The store logs errors."""
         try:
-            if self.store.ask(counts.get) is None:
-                self.store.tell(counts.begin, now)
-            if not self.store.tell(counts.take_turn, now, now + timedelta(seconds=self.conf.metrics.count_interval)):
+            if self.store.query(counts.get) is None:
+                self.store.change(counts.begin, now)
+            if not self.store.change(counts.take_turn, now, now + timedelta(seconds=self.conf.metrics.count_interval)):
                 return
             limits = Quotas(self.store, self.conf).class_limits()
-            quotas = self.store.ask(counts.quotas_by_resource, limits, NEARLY_FULL)
+            quotas = self.store.query(counts.quotas_by_resource, limits, NEARLY_FULL)
             contents: dict[str, Any] = {
                 **{f'quota_{name}': amounts for name, amounts in quotas.items()},
-                'servers': self.store.ask(counts.servers_by_state),
-                'hosts': self.store.ask(counts.hosts_by_state, now - timedelta(seconds=self.conf.service_down_time)),
+                'servers': self.store.query(counts.servers_by_state),
+                'hosts': self.store.query(counts.hosts_by_state, now - timedelta(seconds=self.conf.service_down_time)),
             }
-            self.store.tell(counts.put, contents, self.store.clock())
+            self.store.change(counts.put, contents, self.store.clock())
         except DatabaseError:
             return
 

@@ -70,7 +70,7 @@ class GuestProxy:
 
     def known(self, address: str) -> dict[str, str]:
         server_id = self.service.hypervisor.guest_at(address)
-        server = None if server_id is None else self.service.store.ask(servers.get, server_id)
+        server = None if server_id is None else self.service.store.query(servers.get, server_id)
         if server is None:
             return {}
         signature = hmac.new(self.secret, server.uuid.encode(), hashlib.sha256).hexdigest()

@@ -118,7 +118,7 @@ class ChangeNotifier:
         # The clock of a cloud in tests may be set back.
         now, before = self.store.clock(), self._seen_at
         self._seen_at = now
-        found = self.store.ask(server_changes.since, min(now, before) - LATE, MOST_CHANGES)
+        found = self.store.query(server_changes.since, min(now, before) - LATE, MOST_CHANGES)
         return {each.uuid: each for each in found}, len(found) > MOST_CHANGES
 
 

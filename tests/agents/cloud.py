@@ -90,8 +90,8 @@ class Watched:
 
     def claims_without_tasks(self):
         """Wait until there are no tasks; returns how many have ever been claimed."""
-        self.until(lambda: not self.store.ask(lambda connection: connection.execute(tasks.select()).all()))
-        return self.store.ask(lambda connection: connection.scalar(sa.select(sa.func.sum(rows.c.claims)))) or 0
+        self.until(lambda: not self.store.query(lambda connection: connection.execute(tasks.select()).all()))
+        return self.store.query(lambda connection: connection.scalar(sa.select(sa.func.sum(rows.c.claims)))) or 0
 
     def logs(self):
         return '\n'.join(f'== {path.name}\n{path.read_text()[-6000:]}' for path in sorted(self.folder.glob('*.log')))
@@ -180,7 +180,7 @@ class AgentCloud(Watched):
     def start(self):
         for each in (*self.workers, *self.agents.values()):
             each.start()
-        self.until(lambda: {each.host for each in self.store.ask(agents.select)} == set(self.hosts))
+        self.until(lambda: {each.host for each in self.store.query(agents.select)} == set(self.hosts))
         self.world = World(self.service)
         self.world.image(IMAGE)
         self.world.network(NETWORK)
@@ -281,4 +281,4 @@ class AgentCloud(Watched):
         return found + invariants.problems(self.store)
 
     def seen(self, host):
-        return self.store.ask(services.of_compute_host, host).seen_at
+        return self.store.query(services.of_compute_host, host).seen_at

@@ -262,7 +262,7 @@ def test_a_host_keeps_its_hypervisor_and_its_cell(agent_reports, driver, store):
     answer = agent_reports.report({}, report_of('alpha', hypervisor_hostname='gamma', said={'id': 'y'}))
     assert answer['refused'] == 'host alpha has another hypervisor than gamma'
     assert agent_reports.report({}, report_of('alpha', cell='cell9', said={'id': 'y'}))['refused'] == ''
-    assert {each.cell for each in driver.hosts()} == {'cell1'} == {each.name for each in store.ask(cells.every)}
+    assert {each.cell for each in driver.hosts()} == {'cell1'} == {each.name for each in store.query(cells.every)}
 
 
 @pytest.mark.parametrize(

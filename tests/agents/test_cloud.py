@@ -365,7 +365,7 @@ def test_a_host_that_was_taken_over_speaks_for_no_other_one(cloud):
     taken = bus.Bus(conf)
     host = Host('beta', 'beta', 'QEMU', 7002022, '192.0.2.66', 1, 1, 1)
     report = REPORT.write(Report(host, frozenset(), 'x', 'x', 1, 'x'))
-    destroy = Call('beta', 'destroy', signature('destroy').write((cloud.service.store.ask(rows.get, server),), {}))
+    destroy = Call('beta', 'destroy', signature('destroy').write((cloud.service.store.query(rows.get, server),), {}))
     destroy = CALL.write(replace(destroy, claim=WorkClaim(10**6, 10**6, 'x', waits=True)))
     try:
         for mine in ((), (key,)):

@@ -84,12 +84,12 @@ def test_an_agent_hears_what_is_to_go(worker, reporter, store, servers, machine)
     deleted, stranger = machine(servers.add(deleted_at=servers.now(), host=HOST)), machine(str(uuid.uuid4()))
     facts = {'migration_type': 'live-migration', 'status': 'completed', 'created_at': servers.now()}
     move = {'uuid': str(uuid.uuid4()), 'server_id': elsewhere, 'source_host': HOST, 'dest_host': 'beta', **facts}
-    store.tell(lambda connection: connection.execute(migrations.insert().values(**move)))
+    store.change(lambda connection: connection.execute(migrations.insert().values(**move)))
     for server_id in (stays, going):
-        store.tell(allocations.replace, server_id, HOST, Amounts(), CLAIM)
+        store.change(allocations.replace, server_id, HOST, Amounts(), CLAIM)
     servers.change(going, task_state=TaskState.DELETING)
     worker.let.set()
-    reporter.tell()
+    reporter.report()
     assert set(worker.expected.leaving) == {going, elsewhere, deleted}
     assert worker.told == [(HOST, sorted([stays, going, elsewhere, never, deleted, stranger]))]
 
@@ -99,18 +99,18 @@ def test_an_agent_says_what_is_there_until_nothing_is_to_go(worker, reporter, ow
     progress."""
     deleted = machine(servers.add(deleted_at=servers.now(), host=HOST))
     for _ in range(3):
-        reporter.tell()
+        reporter.report()
     assert len(worker.told) == 1
     worker.let.set()
     assert worker.over.acquire(timeout=PATIENCE)
-    reporter.tell()
+    reporter.report()
     assert worker.over.acquire(timeout=PATIENCE)
     with own.write() as connection:
         connection.execute(domains.delete())
-    reporter.tell()
+    reporter.report()
     assert worker.over.acquire(timeout=PATIENCE)
     assert worker.told == [(HOST, [deleted]), (HOST, [deleted]), (HOST, [])]
-    reporter.tell()
+    reporter.report()
     assert not reporter.arriving and worker.expected.leaving == []
     assert len([each for each in caplog.messages if 'is here, but not expected' in each]) == 1
 
@@ -118,12 +118,12 @@ def test_an_agent_says_what_is_there_until_nothing_is_to_go(worker, reporter, ow
 def test_an_agent_that_was_not_heard_says_again_what_is_there(worker, reporter, servers, machine):
     """Its host may have been taken for down meanwhile, and the server deleted."""
     worker.let.set()
-    reporter.tell()
+    reporter.report()
     assert worker.over.acquire(timeout=PATIENCE) and not reporter.arriving
     worker.away = True
-    reporter.tell()
+    reporter.report()
     deleted = machine(servers.add(deleted_at=servers.now(), host=HOST))
     worker.away = False
-    reporter.tell()
+    reporter.report()
     assert worker.over.acquire(timeout=PATIENCE)
     assert worker.told == [(HOST, []), (HOST, [deleted])]

@@ -29,7 +29,7 @@ def test_what_is_taken_of_a_host(api, store, servers, sample, shape):
     server_id = servers.add(vcpus=2, memory_mb=64, root_gb=3, ephemeral_gb=1, project_id='one')
     servers.add(vcpus=1, memory_mb=32, root_gb=1, project_id='other')
     servers.add(deleted_at=servers.now())
-    store.tell(allocations.replace, server_id, 'compute1', Amounts(), Amounts(4, 128, 4))
+    store.change(allocations.replace, server_id, 'compute1', Amounts(), Amounts(4, 128, 4))
     answer = api.get(f'{PATH}/compute1', '2.42')
     assert shape(answer.json) == shape(sample('os-hosts/host-get-resp.json'))
     total, *rest = [each['resource'] for each in answer.json['host']]

@@ -30,7 +30,7 @@ def taken(store, servers):
     for facts in ({'name': 'one', 'task_state': 'rebooting'}, {'name': 'two'}, {'deleted_at': servers.now()}):
         server_id = servers.add(vcpus=1, memory_mb=64, root_gb=1, **facts)
         if 'deleted_at' not in facts:
-            store.tell(allocations.replace, server_id, 'compute1', Amounts(), Amounts(1, 64, 1))
+            store.change(allocations.replace, server_id, 'compute1', Amounts(), Amounts(1, 64, 1))
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ class Told:
     def __call__(self, environ, start_response):
         self.count += 1
         if self.changes:
-            self.store.tell(cells.register, [f'cell{self.count}'])
+            self.store.change(cells.register, [f'cell{self.count}'])
         self.begun.set()
         assert self.may_end.wait(60)
         if isinstance(self.answer, Exception):

@@ -137,13 +137,13 @@ def test_what_is_claimed_and_given_back_is_counted(platform, servers, store, cla
     for server_id, vcpus in zip(ids, (1, 2, 3), strict=True):
         platform.scheduler.allocate(spec(server_id, host='compute1', vcpus=vcpus), nothing)
         platform.scheduler.allocate(spec(server_id, host='compute2', vcpus=vcpus), nothing)
-    store.tell(resize, ids[2], 'compute1', {'vcpus': 1, 'memory_mb': 32, 'disk_gb': 0})
-    store.tell(leave, ids[1], ['compute2', 'compute3'])
-    store.tell(release, ids[0], keep='compute1')
+    store.change(resize, ids[2], 'compute1', {'vcpus': 1, 'memory_mb': 32, 'disk_gb': 0})
+    store.change(leave, ids[1], ['compute2', 'compute3'])
+    store.change(release, ids[0], keep='compute1')
     assert claimed() == {'compute1': 4, 'compute2': 3}
-    assert store.ask(miscounted, 10) == []
-    assert store.ask(used, 'compute1') == Amounts(4, 64 + 64 + 32, 2)
-    assert store.ask(used, 'compute2') == Amounts(3, 64, 1)
+    assert store.query(miscounted, 10) == []
+    assert store.query(used, 'compute1') == Amounts(4, 64 + 64 + 32, 2)
+    assert store.query(used, 'compute2') == Amounts(3, 64, 1)
 
 
 def test_what_many_claim_and_give_back_at_once_is_counted(platform, servers, store):
@@ -152,13 +152,13 @@ def test_what_many_claim_and_give_back_at_once_is_counted(platform, servers, sto
     def come_and_go(server_id):
         for _ in range(3):
             platform.scheduler.allocate(spec(server_id), nothing)
-            store.tell(release, server_id)
+            store.change(release, server_id)
         platform.scheduler.allocate(spec(server_id), nothing)
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(come_and_go, ids))
-    assert store.ask(miscounted, 10) == []
-    assert sum(store.ask(used, host).vcpus for host in ('compute1', 'compute2', 'compute3')) == MANY
+    assert store.query(miscounted, 10) == []
+    assert sum(store.query(used, host).vcpus for host in ('compute1', 'compute2', 'compute3')) == MANY
 
 
 @pytest.mark.several_writers
@@ -168,9 +168,9 @@ def test_hosts_are_locked_by_their_numbers(platform, servers, store):
     with locking_plans(store) as plans:
         server_id = servers.add(host=None)
         platform.scheduler.allocate(spec(server_id), nothing)
-        store.tell(count)
-        store.tell(count, ['compute1', 'compute2'])
-        store.tell(release, server_id)
+        store.change(count)
+        store.change(count, ['compute1', 'compute2'])
+        store.change(release, server_id)
     assert len(plans) == 3
     if store.dialect != 'postgresql':
         assert all(plan['key'] == 'PRIMARY' for plan in plans), plans
@@ -196,9 +196,9 @@ def locking_plans(store):
 
 def test_what_is_held_of_a_host_outlives_its_row(service, platform, servers, store):
     platform.scheduler.allocate(spec(servers.add(host=None), host='compute1'), nothing)
-    store.tell(lambda connection: connection.execute(sa.delete(hypervisors).where(hypervisors.c.host == 'compute1')))
+    store.change(lambda connection: connection.execute(sa.delete(hypervisors).where(hypervisors.c.host == 'compute1')))
     service.hosts.register()
-    assert store.ask(used, 'compute1') == Amounts(1, 64, 1)
+    assert store.query(used, 'compute1') == Amounts(1, 64, 1)
 
 
 def used(connection, host):
@@ -209,7 +209,7 @@ def used(connection, host):
 @pytest.mark.several_writers
 def test_a_host_is_not_forgotten_while_a_server_comes(service, platform, servers, store):
     coming = Spec.of(servers.get(servers.add(host=None)), on_volume=False)
-    [compute] = store.ask(services.select, 'compute1', services.COMPUTE)
+    [compute] = store.query(services.select, 'compute1', services.COMPUTE)
     with ThreadPoolExecutor(1) as pool:
 
         def keep(connection, host):
@@ -221,7 +221,7 @@ def test_a_host_is_not_forgotten_while_a_server_comes(service, platform, servers
         platform.scheduler.allocate(replace(coming, host='compute1'), keep)
         with pytest.raises(Conflict):
             forgetting[0].result()
-    assert store.ask(services.of_compute_host, 'compute1') is not None
+    assert store.query(services.of_compute_host, 'compute1') is not None
 
 
 def test_a_claim_is_made_together_with_its_reason(platform, servers, claimed):
@@ -236,6 +236,6 @@ def test_a_claim_is_made_together_with_its_reason(platform, servers, claimed):
 def test_without_a_placement_nothing_is_written_for_one(platform, servers, store):
     server_id = servers.add(host=None)
     platform.scheduler.allocate(spec(server_id), nothing)
-    store.tell(release, server_id)
+    store.change(release, server_id)
     assert store.noted is None and platform.mirror is None
-    assert store.ask(lambda connection: connection.execute(sa.select(placement_changes)).all()) == []
+    assert store.query(lambda connection: connection.execute(sa.select(placement_changes)).all()) == []

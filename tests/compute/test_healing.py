@@ -49,7 +49,7 @@ def test_it_looks_at_some_servers_after_others_and_begins_anew(healing, outdated
 
 
 def test_servers_that_cannot_be_refreshed_do_not_block_the_others(healing, outdated, servers, monkeypatch):
-    refresh, broken = healing.addresses.refresh, healing.platform.store.ask(rows.on_hosts, '', 2)
+    refresh, broken = healing.addresses.refresh, healing.platform.store.query(rows.on_hosts, '', 2)
 
     def failing(context, server_ids):
         if set(server_ids) & set(broken):

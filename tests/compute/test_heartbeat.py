@@ -18,7 +18,7 @@ from tests.compute.test_tasks import BOB, KIND, PATIENCE
 @pytest.fixture
 def known(store):
     """known(): the rows of all processes."""
-    return lambda: store.ask(processes.select)
+    return lambda: store.query(processes.select)
 
 
 def test_a_process_is_known_from_its_beginning_to_its_end(store, clock, known):
@@ -31,8 +31,8 @@ def test_a_process_is_known_from_its_beginning_to_its_end(store, clock, known):
     [process] = known()
     assert (process.id, process.binary, process.pid) == (tasks.owner, 'computeapi-worker', os.getpid())
     assert (process.started_at, process.seen_at) == (begun, clock())
-    assert store.ask(processes.workers_since, clock()) == 4
-    assert store.ask(processes.workers_since, clock() + timedelta(seconds=1)) == 0
+    assert store.query(processes.workers_since, clock()) == 4
+    assert store.query(processes.workers_since, clock() + timedelta(seconds=1)) == 0
     heartbeat.end()
     assert known() == []
 
@@ -50,7 +50,7 @@ def test_control_services_are_gone_with_the_last_process_of_their_machine(store,
         HostRegistry(store, list, control=each.host, beat_seconds=0, clock=clock).register()
 
     def alive():
-        found = store.ask(services.select)
+        found = store.query(services.select)
         assert len(found) == 4
         return {each.host for each in found if each.seen_at is not None}
 
@@ -60,13 +60,13 @@ def test_control_services_are_gone_with_the_last_process_of_their_machine(store,
 
 
 def test_a_machine_that_works_does_not_keep_a_compute_host_of_its_name_alive(store, clock):
-    store.tell(services.is_seen, 'one', services.COMPUTE, clock())
+    store.change(services.is_seen, 'one', services.COMPUTE, clock())
     begun = clock()
     registry = HostRegistry(store, list, control='one', beat_seconds=0, clock=clock)
     registry.register()
     clock.forward(60)
     registry.report()
-    seen = {each.binary: each.seen_at for each in store.ask(services.select)}
+    seen = {each.binary: each.seen_at for each in store.query(services.select)}
     assert seen == {services.COMPUTE: begun, **dict.fromkeys(services.CONTROL, clock())}
 
 
@@ -116,9 +116,9 @@ def test_what_a_process_does_is_its_own_until_it_has_ended(store, servers):
     def work(task):
         begun.set()
         let.wait(PATIENCE)
-        store.tell(queue.done, task)
+        store.change(queue.done, task)
 
-    store.tell(queue.add, KIND, servers.add(), BOB)
+    store.change(queue.add, KIND, servers.add(), BOB)
     worker = Worker(queue, work, 1, PATIENCE)
     worker.start()
     assert begun.wait(PATIENCE)
@@ -134,10 +134,10 @@ def test_what_a_process_does_is_its_own_until_it_has_ended(store, servers):
 def test_a_lease_that_runs_out_is_not_waited_for_any_longer(store, servers):
     """Even though the processes that could take the task over rarely poll."""
     dead, living, taken = Tasks(store, 3), Tasks(store, 3), threading.Event()
-    store.tell(dead.add, KIND, servers.add(), BOB)
+    store.change(dead.add, KIND, servers.add(), BOB)
     assert dead.claim()
     begun = time.monotonic()
-    worker = Worker(living, lambda task: store.tell(living.done, task) and taken.set(), 2, PATIENCE)
+    worker = Worker(living, lambda task: store.change(living.done, task) and taken.set(), 2, PATIENCE)
     worker.start()
     assert taken.wait(PATIENCE)
     assert time.monotonic() - begun < 4

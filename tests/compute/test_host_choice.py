@@ -123,8 +123,8 @@ def test_the_first_host_is_that_of_all_that_are_weighed(service, servers, monkey
     found = 0
     for _ in range(30):
         scheduler, spec = hosts.scheduler(), hosts.spec()
-        best = [host.name for host in service.store.ask(scheduler.survey, spec).best if host.has_room(spec)]
-        if service.store.ask(scheduler.choice.is_possible, spec):
+        best = [host.name for host in service.store.query(scheduler.survey, spec).best if host.has_room(spec)]
+        if service.store.query(scheduler.choice.is_possible, spec):
             assert [host.name for host in scheduler.promising(spec)] == best
         else:
             assert list(scheduler.promising(spec)) == []
@@ -135,12 +135,12 @@ def test_the_first_host_is_that_of_all_that_are_weighed(service, servers, monkey
 def test_a_host_is_found_wherever_it_is(service, servers):
     """Even behind many hosts that pass according to the database."""
     hosts = RandomHosts(service, servers, random.Random(1))
-    service.store.tell(lambda connection: connection.execute(sa.update(cells).values(down=False)))
+    service.store.change(lambda connection: connection.execute(sa.update(cells).values(down=False)))
     facts = {'disabled': False, 'forced_down': False, 'seen_at': utcnow()}
-    service.store.tell(lambda connection: connection.execute(sa.update(services).values(**facts)))
+    service.store.change(lambda connection: connection.execute(sa.update(services).values(**facts)))
     last = {'hypervisor_type': 'special', 'memory_mb': 1002, 'vcpus': 20, 'local_gb': 10}
     special = sa.update(hypervisors).where(hypervisors.c.host == 'compute7').values(**last)
-    service.store.tell(lambda connection: connection.execute(special))
+    service.store.change(lambda connection: connection.execute(special))
     wanted = {'extra_specs': {'capabilities:hypervisor_type': 'special'}}
     spec = Spec(server_id=str(uuid.uuid4()), project_id='project', vcpus=1, memory_mb=1, disk_gb=0, **wanted)
     scheduler = Scheduler(hosts.store, service.conf)
@@ -157,4 +157,4 @@ def test_no_more_hosts_are_read_than_are_looked_at(service, number):
     service.hosts.register()
     spec = Spec(server_id=str(uuid.uuid4()), project_id='project', vcpus=1, memory_mb=1, disk_gb=0)
     choice = Scheduler(service.store, service.conf).choice
-    assert len(service.store.ask(choice.page, spec, utcnow(), 0)) == min(number, choice_of.AT_ONCE)
+    assert len(service.store.query(choice.page, spec, utcnow(), 0)) == min(number, choice_of.AT_ONCE)

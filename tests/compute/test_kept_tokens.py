@@ -32,35 +32,35 @@ def kept(store):
 @pytest.mark.parametrize('context', [BOB, BESIDE], ids=['alone', 'beside'])
 def test_a_token_is_kept_encrypted_and_goes_with_its_task(store, queue_with, servers, context):
     queue = queue_with(KEY)
-    store.tell(queue.add, KIND, servers.add(), context)
+    store.change(queue.add, KIND, servers.add(), context)
     task = queue.claim()
     found = thawed(task.context)
     assert found.auth_token is None and Cipher([KEY]).decrypt(found.sealed_token) == context.auth_token
     assert found == replace(context, auth_token=None, sealed_token=found.sealed_token, service_roles=frozenset())
     assert found.sealed_token in kept(store) and context.auth_token not in kept(store)
-    assert store.tell(queue.done, task)
+    assert store.change(queue.done, task)
     assert found.sealed_token not in kept(store)
 
 
 def test_a_task_that_a_task_queues_has_its_token(store, queue_with, servers):
     queue = queue_with(KEY)
-    store.tell(queue.add, KIND, servers.add(), BOB)
+    store.change(queue.add, KIND, servers.add(), BOB)
     first = thawed(queue.claim().context)
-    store.tell(queue.add, KIND, servers.add(), first)
+    store.change(queue.add, KIND, servers.add(), first)
     assert thawed(queue.claim().context) == first
-    store.tell(queue.add, KIND, servers.add(), first.elevated())
+    store.change(queue.add, KIND, servers.add(), first.elevated())
     assert thawed(queue.claim().context).sealed_token is None
 
 
 def test_keys_take_turns(store, queue_with, servers):
     former, new = Fernet.generate_key().decode(), KEY
-    store.tell(queue_with(former).add, KIND, servers.add(), BOB)
+    store.change(queue_with(former).add, KIND, servers.add(), BOB)
     sealed = thawed(queue_with(new, former).claim().context).sealed_token
     assert Cipher([new, former]).decrypt(sealed) == BOB.auth_token
 
 
 def test_without_a_key_no_token_is_kept(store, queue_with, servers):
     queue = queue_with()
-    store.tell(queue.add, KIND, servers.add(), BOB)
+    store.change(queue.add, KIND, servers.add(), BOB)
     assert thawed(queue.claim().context) == replace(BOB, auth_token=None)
     assert BOB.auth_token not in kept(store)

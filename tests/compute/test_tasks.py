@@ -128,7 +128,7 @@ def test_a_later_claim_has_a_higher_token(queue, servers, add, finish):
         add(server_id)
         task = queue.claim()
         assert task.token == token
-        request = queue.store.tell(queue.add, KIND, server_id, BOB, leased=True)
+        request = queue.store.change(queue.add, KIND, server_id, BOB, leased=True)
         assert request.token == token
         assert finish(task) and finish(request)
 
@@ -410,11 +410,11 @@ def test_a_worker_does_others_while_one_waits_and_is_there_when_it_is_due(store,
         done.append((task.id, task.attempts))
         if task.attempts == 1 and len(done) == 1:
             raise NotYet(0.2)
-        store.tell(queue.done, task)
+        store.change(queue.done, task)
         if len(done) == 3:
             over.set()
 
-    waits, other = (store.tell(queue.add, KIND, servers.add(), BOB).id for _ in range(2))
+    waits, other = (store.change(queue.add, KIND, servers.add(), BOB).id for _ in range(2))
     working = Worker(queue, work, 1, PATIENCE)
     working.start()
     assert over.wait(PATIENCE / 2)
@@ -429,11 +429,11 @@ def test_work_that_hangs_has_failed_and_stops_nothing_else(store, servers):
     def work(task):
         if task.id == first.id and task.attempts == 1:
             hangs.wait(PATIENCE)
-        ended.append((task.id, task.attempts, FAULT in task.arguments, store.tell(queue.done, task)))
+        ended.append((task.id, task.attempts, FAULT in task.arguments, store.change(queue.done, task)))
         if len(ended) == 2:
             over.set()
 
-    first, second = (store.tell(queue.add, KIND, servers.add(), BOB) for _ in range(2))
+    first, second = (store.change(queue.add, KIND, servers.add(), BOB) for _ in range(2))
     working = Worker(queue, work, 1, PATIENCE, timeout_seconds=0.5)
     working.start()
     hung = working.threads[0]
@@ -448,7 +448,7 @@ def test_work_that_hangs_has_failed_and_stops_nothing_else(store, servers):
 def test_what_was_released_meanwhile_is_not_hastened(store, queue, servers, add, monkeypatch):
     """It would look like a task scheduled for later, and be forgotten with it."""
     server_id = servers.add()
-    task = store.tell(queue.add, KIND, server_id, BOB, leased=True)
+    task = store.change(queue.add, KIND, server_id, BOB, leased=True)
     among = rows._among
 
     def release_between(connection, *arguments):

@@ -259,7 +259,7 @@ def test_what_can_never_be_taken_back_keeps_nothing_waiting(platform, runner, as
     following = Transition('following', beside=True)
     following.work(lambda job: job.end())
     runner.transitions['following'] = following
-    store.tell(platform.tasks.add, following, server_id, BOB)
+    store.change(platform.tasks.add, following, server_id, BOB)
     working = Worker(platform.tasks, runner, 0, 1)
     for _ in range(MOST_ATTEMPTS + 2):
         assert working.step()
@@ -320,7 +320,7 @@ def test_nothing_of_a_worker_taken_for_dead_lasts(platform, runner, store, clock
         for harm in (
             lambda: job.driver.power_off(job.server),
             lambda: job.platform.networks.ports(job.elevated, server_ids=[job.server.uuid]),
-            lambda: job.store.tell(servers_changed, job.server.uuid),
+            lambda: job.store.change(servers_changed, job.server.uuid),
             lambda: job.save(vm_state='error'),
             lambda: job.end(),
         ):

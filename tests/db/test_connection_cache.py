@@ -31,7 +31,7 @@ def number(connection):
 
 def test_a_look_sees_what_was_committed_before_it(store):
     for expected in range(3):
-        assert store.ask(number) == expected
+        assert store.query(number) == expected
         add(store)
 
 
@@ -40,14 +40,14 @@ def test_what_is_committed_meanwhile_is_seen_by_the_next_look(store):
         assert number(connection) == 0
         add(store)
         assert number(connection) == 0
-    assert store.ask(number) == 1
+    assert store.query(number) == 1
 
 
 def test_who_does_not_look_leaves_no_view_behind(store):
     with store.read():
         pass
     add(store)
-    assert store.ask(number) == 1
+    assert store.query(number) == 1
 
 
 def test_a_look_that_fails_leaves_no_view_behind(store):
@@ -56,7 +56,7 @@ def test_a_look_that_fails_leaves_no_view_behind(store):
         raise KeyError
     assert store.connection_cache.kept == []
     add(store)
-    assert store.ask(number) == 1
+    assert store.query(number) == 1
 
 
 def test_few_connections_are_kept(store):
@@ -70,7 +70,7 @@ def test_few_connections_are_kept(store):
 
 def test_one_connection_is_enough_for_one_look_after_the_other(store):
     for _ in range(3):
-        store.ask(number)
+        store.query(number)
     assert len(store.connection_cache.kept) == 1
 
 
@@ -79,10 +79,10 @@ def test_a_change_is_made_by_a_connection_that_was_kept(store):
     made = []
     sa.event.listen(store.engine.pool, 'connect', lambda *facts: made.append(facts))
     for _ in range(3):
-        assert store.ask(number) == len(made) == 0
+        assert store.query(number) == len(made) == 0
     for count in range(3):
         add(store)
-        assert store.ask(number) == count + 1
+        assert store.query(number) == count + 1
     assert made == []
     with store.read() as connection, store.write():
         assert number(connection) == 3
@@ -93,7 +93,7 @@ def test_looks_and_changes_use_one_connection_in_turn(store):
     fetched = []
     sa.event.listen(store.engine.pool, 'checkout', lambda *facts: fetched.append(facts))
     for _ in range(3):
-        store.ask(number)
+        store.query(number)
         add(store)
     assert fetched == []
 
@@ -103,20 +103,20 @@ def test_a_change_that_fails_leaves_nothing_behind(store):
         connection.exec_driver_sql('INSERT INTO things VALUES (1)')
         raise KeyError
     assert store.connection_cache.kept == []
-    assert store.ask(number) == 0
+    assert store.query(number) == 0
     add(store)
-    assert store.ask(number) == 1
+    assert store.query(number) == 1
 
 
 @pytest.mark.parametrize('url', ['sqlite://', 'sqlite:///:memory:'])
 def test_of_a_database_in_memory_each_thread_has_its_own(url):
     with contextlib.closing(Store(url)) as store:
-        assert store.ask(lambda connection: connection.scalar(sa.text('SELECT 1'))) == 1
+        assert store.query(lambda connection: connection.scalar(sa.text('SELECT 1'))) == 1
         assert store.connection_cache.kept == []
 
 
 def test_a_store_that_is_closed_has_none(store):
-    store.ask(number)
+    store.query(number)
     store.close()
     assert store.connection_cache.kept == []
 

@@ -110,10 +110,10 @@ def test_tokens_cannot_be_checked(tmp_path, hasty, proxy):
 @pytest.mark.several_writers
 def test_who_stands_still_with_a_lock_loses_it(store, hasty):
     """Like a stopped process: others do not have to wait until it continues."""
-    store.tell(note_off, 'compute1', utcnow())
+    store.change(note_off, 'compute1', utcnow())
     with pytest.raises(errors.DatabaseError), hasty.write() as standing:
         note_off(standing, 'compute1', utcnow())
-        store.tell(note_off, 'compute1', utcnow())
+        store.change(note_off, 'compute1', utcnow())
         note_off(standing, 'compute1', utcnow())
 
 
@@ -246,7 +246,7 @@ def test_changes_that_lock_each_other_out_are_made_again(store):
                 both.wait()
         connection.execute(quotas.insert().values(project_id=str(first), resource='port', limit=1))
 
-    threads = [threading.Thread(target=store.tell, args=(change, *order)) for order in ((1, 2), (2, 1))]
+    threads = [threading.Thread(target=store.change, args=(change, *order)) for order in ((1, 2), (2, 1))]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -39,17 +39,17 @@ def test_columns_of_a_repeated_statement_are_parsed_once(fresh, parsed):
     def ask(connection):
         return tuple(connection.execute(NUMBERS).one())
 
-    assert fresh.ask(ask) == tuple(range(20))
+    assert fresh.query(ask) == tuple(range(20))
     assert parsed
     parsed.clear()
-    assert fresh.ask(ask) == tuple(range(20))
+    assert fresh.query(ask) == tuple(range(20))
     assert parsed == []
 
 
 def test_columns_of_one_name_are_read_by_their_own_types(fresh):
     for value in (1, 'é' * 300, 'x', b'\xff\x00', 2.5, None, 1):
         statement = sa.select(sa.literal(value).label('value'))
-        assert fresh.ask(lambda connection, asked=statement: connection.scalar(asked)) == value
+        assert fresh.query(lambda connection, asked=statement: connection.scalar(asked)) == value
 
 
 def test_a_column_that_changes_its_type(fresh):
@@ -60,11 +60,11 @@ def test_a_column_that_changes_its_type(fresh):
         connection.exec_driver_sql('CREATE TABLE changing (value INTEGER)')
         connection.exec_driver_sql('INSERT INTO changing VALUES (7)')
     try:
-        assert fresh.ask(ask) == 7
+        assert fresh.query(ask) == 7
         with fresh.write() as connection:
             kind = 'MODIFY value VARCHAR(9)' if fresh.dialect == 'mysql' else 'ALTER value TYPE VARCHAR(9)'
             connection.exec_driver_sql(f'ALTER TABLE changing {kind}')
-        assert fresh.ask(ask) == '7'
+        assert fresh.query(ask) == '7'
     finally:
         with fresh.write() as connection:
             connection.exec_driver_sql('DROP TABLE changing')

@@ -28,7 +28,7 @@ store = Store(sys.argv[1])
 claims = KeyClaims(store, 3600, 20)
 with claims.doing(claims.take('key', 'bob', 'print')):
     if sys.argv[2] == 'late':
-        store.tell(cells.register, ['left'])
+        store.change(cells.register, ['left'])
     print('held', flush=True)
     time.sleep(600)
 """
@@ -56,11 +56,11 @@ def claims(store, time):
 
 
 def change(store, name='new'):
-    store.tell(cells.register, [name])
+    store.change(cells.register, [name])
 
 
 def changed(store):
-    return [cell.name for cell in store.ask(cells.every)]
+    return [cell.name for cell in store.query(cells.every)]
 
 
 def test_one_has_it_until_it_has_an_answer(claims, other):

@@ -53,17 +53,17 @@ class Walk:
 
     def change(self):
         state, states = self.chance.choice(STATES), self.chance.choice([None, [VMState.ACTIVE, VMState.SOFT_DELETED]])
-        self.store.tell(rows.change, self.one(), {'vm_state': state}, vm_states=states)
+        self.store.change(rows.change, self.one(), {'vm_state': state}, vm_states=states)
 
     def restore(self):
         task_state, states = self.chance.choice([None, 'restoring']), self.chance.choice([None, [None, 'restoring']])
-        self.store.tell(rows.change, self.one(), {'task_state': task_state}, task_states=states)
+        self.store.change(rows.change, self.one(), {'task_state': task_state}, task_states=states)
 
     def resize(self):
-        self.store.tell(rows.update, self.one(), {'vcpus': self.chance.randint(1, 9), 'memory_mb': 128})
+        self.store.change(rows.update, self.one(), {'vcpus': self.chance.randint(1, 9), 'memory_mb': 128})
 
     def delete(self):
-        self.store.tell(rows.change, self.one(), {'deleted_at': utcnow(), 'vm_state': VMState.DELETED})
+        self.store.change(rows.change, self.one(), {'deleted_at': utcnow(), 'vm_state': VMState.DELETED})
 
     def fill(self):
         with self.store.write() as connection:
@@ -73,13 +73,13 @@ class Walk:
                 bulk.insert(connection, {'servers': more})
 
     def switch_off(self):
-        self.store.tell(rows.change_on, 'h', {'vm_state': VMState.STOPPED}, [VMState.SOFT_DELETED, VMState.ACTIVE])
+        self.store.change(rows.change_on, 'h', {'vm_state': VMState.STOPPED}, [VMState.SOFT_DELETED, VMState.ACTIVE])
 
     def group(self):
         owner = {'project_id': 'p', 'user_id': 'bob', 'name': '', 'policy': 'affinity', 'rules': {}}
         group = {**owner, 'uuid': str(uuid.uuid4()), 'created_at': utcnow()}
-        self.store.tell(server_groups.insert, group)
-        self.store.tell(server_groups.delete, self.chance.choice([group['uuid'], 'nobody']))
+        self.store.change(server_groups.insert, group)
+        self.store.change(server_groups.delete, self.chance.choice([group['uuid'], 'nobody']))
 
     def pair(self):
         with self.store.write() as connection:
@@ -102,7 +102,7 @@ class Walk:
             for server_id in chosen:
                 rows.update(connection, server_id, {'vm_state': state})
 
-        self.store.tell(change)
+        self.store.change(change)
 
 
 @pytest.mark.parametrize('seed', range(3))
@@ -110,9 +110,9 @@ def test_what_is_counted_is_what_the_rows_amount_to(store, servers, seed):
     walk = Walk(store, servers, seed)
     for _ in range(60):
         walk.step()
-        assert store.ask(differences) == []
-    used = store.ask(quotas.usage, 'p')
-    by_user = [store.ask(quotas.usage, 'p', user) for user in USERS]
+        assert store.query(differences) == []
+    used = store.query(quotas.usage, 'p')
+    by_user = [store.query(quotas.usage, 'p', user) for user in USERS]
     assert used == {name: sum(each[name] for each in by_user) for name in used}
     there = sa.select(sa.func.count()).where(table_of_servers.c.project_id == 'p', *quota_usages.COUNTING)
     with store.read() as connection:
@@ -129,19 +129,19 @@ def test_whoever_changes_them_together(store, servers):
 
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(walk, range(6)))
-    assert store.ask(differences) == []
+    assert store.query(differences) == []
 
 
 def test_a_group_that_goes_leaves_its_servers(store, servers):
     facts = {'project_id': 'p', 'user_id': 'bob', 'name': '', 'policy': 'affinity', 'rules': {}, 'created_at': utcnow()}
-    store.tell(server_groups.insert, facts | {'uuid': 'g'})
+    store.change(server_groups.insert, facts | {'uuid': 'g'})
     for number in range(3):
         servers.add(project_id='p', user_id='bob', server_group_id='g', uuid=f'{number}', vm_state='active')
-    assert store.ask(quotas.group_members, 'g', 'bob') == 3
-    assert store.tell(server_groups.delete, 'g')
-    assert store.ask(quotas.group_members, 'g', 'bob') == 0
-    assert store.ask(quotas.usage, 'p') == {'instances': 3, 'cores': 3, 'ram': 3 * 64, 'server_groups': 0}
-    assert store.ask(differences) == []
+    assert store.query(quotas.group_members, 'g', 'bob') == 3
+    assert store.change(server_groups.delete, 'g')
+    assert store.query(quotas.group_members, 'g', 'bob') == 0
+    assert store.query(quotas.usage, 'p') == {'instances': 3, 'cores': 3, 'ram': 3 * 64, 'server_groups': 0}
+    assert store.query(differences) == []
 
 
 def test_what_is_used_is_known_without_a_look_at_servers(store, conf, app, servers, asked):
@@ -175,11 +175,11 @@ def test_what_is_found_to_be_missing_is_counted(store, servers):
         connection.execute(sa.update(table).where(table.c.resource == 'cores').values(amount=7))
         connection.execute(sa.delete(table).where(table.c.resource == 'ram'))
     cores, ram = Counted('p', 'bob', 'cores'), Counted('p', 'bob', 'ram')
-    assert store.ask(differences) == [(cores, -4), (ram, 64)]
-    assert store.ask(differences, ram) == [(ram, 64)]
+    assert store.query(differences) == [(cores, -4), (ram, 64)]
+    assert store.query(differences, ram) == [(ram, 64)]
     with store.write() as connection:
         quota_usages.count(connection, dict(differences(connection)))
-    assert store.ask(differences) == []
+    assert store.query(differences) == []
 
 
 @pytest.fixture
@@ -203,5 +203,5 @@ def test_an_upgrade_counts_what_is_there(former):
         insert(connection, 'server_groups', group | rest)
         insert(connection, 'keypairs', PAIR | {'user_id': 'bob'})
     assert schema.upgrade(former)
-    assert former.ask(quotas.usage, 'p') == {'instances': 2, 'cores': 3, 'ram': 2**33, 'server_groups': 1}
-    assert former.ask(quotas.group_members, 'g', 'bob') == former.ask(quotas.key_pairs, 'bob') == 1
+    assert former.query(quotas.usage, 'p') == {'instances': 2, 'cores': 3, 'ram': 2**33, 'server_groups': 1}
+    assert former.query(quotas.group_members, 'g', 'bob') == former.query(quotas.key_pairs, 'bob') == 1

@@ -94,7 +94,7 @@ def test_an_upgrade_leaves_no_control_services_that_nobody_is(empty):
         for host, binary in rows:
             insert(connection, 'services', {'uuid': binary, 'host': host, 'binary': binary, **flags})
     assert schema.upgrade(empty)
-    assert [each.binary for each in empty.ask(services.select)] == ['nova-compute']
+    assert [each.binary for each in empty.query(services.select)] == ['nova-compute']
 
 
 def test_there_is_nothing_to_do_twice(empty):
@@ -114,7 +114,7 @@ def test_new_tables_of_sqlite_are_those_that_all_revisions_make(empty, tmp_path)
     with closing(Store(f'sqlite:///{tmp_path}/former.db')) as former:
         with former.rebuild() as connection:
             schema.run(connection)
-        assert former.ask(described) == empty.ask(described)
+        assert former.query(described) == empty.query(described)
 
 
 def described(connection):

@@ -24,20 +24,20 @@ def known(servers):
 
 
 def test_those_that_changed_came_and_went_are_found_once(store, known):
-    found = store.ask(server_changes.since, NOW, 10)
+    found = store.query(server_changes.since, NOW, 10)
     assert sorted(each.uuid for each in found) == sorted(known[name] for name in ('changed', 'never changed', 'gone'))
     assert {each.project_id for each in found} == {'project'}
 
 
 def test_where_there_are_more_than_one_wants_one_is_told_of_more(store, known, servers):
     newest = [servers.add(created_at=BEFORE, updated_at=LATER + timedelta(seconds=number)) for number in range(1, 5)]
-    found = store.ask(server_changes.since, NOW, 2)
+    found = store.query(server_changes.since, NOW, 2)
     assert len(found) > 2 and set(newest[-3:]) <= {each.uuid for each in found}
 
 
 def test_another_state_is_news(store, known):
     def seen():
-        return {each.uuid: each for each in store.ask(server_changes.since, NOW, 10)}[known['changed']]
+        return {each.uuid: each for each in store.query(server_changes.since, NOW, 10)}[known['changed']]
 
     before = seen()
     assert seen() == before

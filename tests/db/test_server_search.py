@@ -392,8 +392,8 @@ def test_tags_that_an_older_release_wrote(store, rows, sort):
     for name, names in (('tags', ['red']), ('tags_any', ['red', 'of nobody'])):
         assert walk(store, Search('project', filters={name: names}), sort) == in_order(mine, sort)
     for row in rows:
-        store.tell(servers.tell_age, row['uuid'])
-    assert store.ask(audits.ageless_tags, ENDLESS) == [] and store.ask(server_tagged.are_told, ['red'])
+        store.change(servers.tell_age, row['uuid'])
+    assert store.query(audits.ageless_tags, ENDLESS) == [] and store.query(server_tagged.are_told, ['red'])
     assert walk(store, Search('project', filters={'tags': ['red']}), sort) == in_order(mine, sort)
 
 

@@ -38,7 +38,7 @@ def done(store):
     queue, kinds = Tasks(store, 60), Queue()
 
     def work(task):
-        assert store.tell(queue.done, task)
+        assert store.change(queue.done, task)
         kinds.put(task.kind)
 
     worker = Worker(queue, work, 3, FOREVER)
@@ -105,7 +105,7 @@ def test_what_another_process_prepares(elsewhere, done, servers):
     """Others get it when it is released, and no sooner."""
     task = add(elsewhere, servers.add(), leased=True)
     assert done.empty()
-    assert elsewhere.store.tell(elsewhere.release, task, None)
+    assert elsewhere.store.change(elsewhere.release, task, None)
     assert done.get(timeout=PATIENCE) == 'pause'
 
 
@@ -113,7 +113,7 @@ def test_what_another_process_prepares(elsewhere, done, servers):
 def test_what_waits_and_is_hastened_by_another_process(elsewhere, done, servers):
     server_id = servers.add()
     elsewhere.put_back(add(elsewhere, server_id, leased=True), FOREVER)
-    elsewhere.store.tell(elsewhere.hasten, server_id)
+    elsewhere.store.change(elsewhere.hasten, server_id)
     assert done.get(timeout=PATIENCE) == 'pause'
 
 
@@ -142,4 +142,4 @@ def test_what_is_told_is_what_was_committed_and_once(elsewhere, store, servers):
 
 def test_nobody_listens_where_nothing_is_told(store):
     assert Listener(store, print).possible is (store.dialect == 'postgresql')
-    store.tell(wakeups.tell)
+    store.change(wakeups.notify)

@@ -79,7 +79,7 @@ def known(store, wanted=1):
     seen = []
 
     def are_there():
-        seen[:] = store.ask(processes.select)
+        seen[:] = store.query(processes.select)
         return len(seen) == wanted
 
     wait_until(are_there)
@@ -231,7 +231,7 @@ def test_what_a_process_that_was_killed_had_under_way_is_taken_over_within_15_se
     request = {'name': 'server', 'imageRef': IMAGE, 'flavorRef': '1', 'networks': [{'uuid': NETWORK}]}
     answer = api.post('/servers', {'server': request}, as_=BOB)
     server = f'/servers/{answer.json["server"]["id"]}'
-    wait_until(lambda: store.ask(owner))
+    wait_until(lambda: store.query(owner))
     start(WORKER)
     known(store, 2)
     # It keeps its task for longer than a lease.

@@ -118,7 +118,7 @@ class GuestCloud(Watched):
         self.log_in()
         for agent in self.agents.values():
             agent.start()
-        self.until(lambda: {each.host for each in self.store.ask(agents.select)} == set(self.hosts))
+        self.until(lambda: {each.host for each in self.store.query(agents.select)} == set(self.hosts))
         self.image = self.upload('boot', boot_sector.write_disk(self.folder / 'boot').read_bytes(), 'raw')
         flavor = {'name': 'nano', 'vcpus': 1, 'ram': 16, 'disk': 1}
         self.flavor = self.ask('POST', '/v2.1/flavors', {'flavor': flavor})['flavor']['id']

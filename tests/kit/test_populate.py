@@ -122,10 +122,10 @@ def test_two_processes_make_the_same():
 
 def test_indexes_are_as_they_were(cloud):
     store = cloud.tools.service.store
-    before = set(store.ask(lambda connection: connection.exec_driver_sql(INDEXES).all()))
+    before = set(store.query(lambda connection: connection.exec_driver_sql(INDEXES).all()))
     with cloud.tools.standing_still():
         populate(cloud.tools.service, SyntheticCloud(10, 2, 1, seed=5, now=NOW), many=1)
-    assert before == set(store.ask(lambda connection: connection.exec_driver_sql(INDEXES).all())) != set()
+    assert before == set(store.query(lambda connection: connection.exec_driver_sql(INDEXES).all())) != set()
 
 
 def test_when_the_other_process_dies_nothing_is_left(cloud):

@@ -73,7 +73,7 @@ def parts(service, store):
     real = cloud.running().service('placement')
     service.hosts.register()
     service.mirror.catch_up()
-    rows = store.ask(lambda connection: connection.execute(sa.select(compute.hypervisors)).all())
+    rows = store.query(lambda connection: connection.execute(sa.select(compute.hypervisors)).all())
     made = {row.host: str(uuid.uuid4()) for row in rows}
     for trait in TRAITS:
         real.put(f'/traits/{trait}', microversion='1.6')

@@ -74,7 +74,7 @@ def world(service):
 def ids(store, world, line):
     """The IDs of the providers by name; all are deleted at the end."""
     table = compute.hypervisors
-    rows = store.ask(lambda connection: connection.execute(sa.select(table).order_by(table.c.id)).all())
+    rows = store.query(lambda connection: connection.execute(sa.select(table).order_by(table.c.id)).all())
     yield {row.host: row.uuid for row in rows}
     line.go_on()
     real = cloud.running().service('placement')
@@ -125,7 +125,7 @@ def test_a_server_on_its_way(api, service, world, seen, act, store):
         pass
     assert sorted(seen(), key=len) == [{}, {server: SMALL}]
     act(server, 'resize', {'flavorRef': world.flavor('2', vcpus=2).flavorid})
-    [migration] = store.ask(lambda connection: connection.scalars(sa.select(migrations.c.uuid)).all())
+    [migration] = store.query(lambda connection: connection.scalars(sa.select(migrations.c.uuid)).all())
     assert sorted(seen(), key=str) == sorted([{migration: SMALL}, {server: LARGE}], key=str)
     act(server, 'confirmResize')
     assert sorted(seen(), key=len) == [{}, {server: LARGE}]
@@ -187,7 +187,7 @@ def test_placement_is_away_while_servers_come_and_go(api, service, ids, line, st
         until(lambda: not any(there(each) for each in ids.values()))
     finally:
         service.stop()
-    changes = store.ask(lambda connection: connection.execute(sa.select(compute.placement_changes)).all())
+    changes = store.query(lambda connection: connection.execute(sa.select(compute.placement_changes)).all())
     assert changes == []
 
 

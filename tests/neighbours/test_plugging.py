@@ -124,7 +124,7 @@ def test_a_live_migration_waits_for_the_ports_there(compute_on):
     there, status = moving.migrate()
     assert (moving.host(), status) == (there, 'completed')
     assert moving.bound() == (there, {}, [])
-    [move] = moving.compute.service.store.ask(lambda connection: connection.execute(migrations.select()).all())
+    [move] = moving.compute.service.store.query(lambda connection: connection.execute(migrations.select()).all())
     assert move.plugged == {moving.port['id']: 'completed'}
 
 

@@ -68,7 +68,7 @@ def use(store, project, user='bob', **amounts):
 
 
 def limit(store, project, **limits):
-    store.tell(quotas.set_limits, project, None, limits)
+    store.change(quotas.set_limits, project, None, limits)
 
 
 def test_processes_that_live_are_told(knowledge, store):
@@ -95,10 +95,10 @@ def test_one_process_counts_for_all_until_it_is_time_again(conf, store, servers,
 
 def test_of_several_that_come_at_a_time_one_counts(store):
     now, turns = utcnow(), []
-    store.tell(counts.begin, now)
+    store.change(counts.begin, now)
 
     def take():
-        turns.append(store.tell(counts.take_turn, now, now + timedelta(minutes=1)))
+        turns.append(store.change(counts.take_turn, now, now + timedelta(minutes=1)))
 
     threads = [threading.Thread(target=take) for _ in range(8)]
     for each in threads:

@@ -136,7 +136,7 @@ class Behaviour:
         """Whether the server is being deleted, or its task has changed since the operation began."""
         if self.store is None:
             return False
-        found = self.store().ask(servers.get, server.uuid)
+        found = self.store().query(servers.get, server.uuid)
         if found is None or found.task_state in GOING:
             return server.task_state not in GOING
         return server.task_state not in (None, found.task_state)

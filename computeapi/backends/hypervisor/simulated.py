@@ -86,7 +86,7 @@ class SimulatedHypervisor:
         return None
 
     def machines(self) -> Iterable[tuple[str, str]]:
-        return self.store.ask(all_places)
+        return self.store.query(all_places)
 
     def connector(self, host: str) -> Mapping[str, Any]:
         return self.simulated_hosts.connector(host)
@@ -150,11 +150,11 @@ class SimulatedHypervisor:
         self.act('set_password', server, 'the password of the administrator was changed')
 
     def machine(self, server: Server) -> VirtualMachine | None:
-        return self.store.ask(_find, server)
+        return self.store.query(_find, server)
 
     def existing(self, server: Server) -> VirtualMachine:
         """The virtual machine of the server on its host; HypervisorError if there is none."""
-        return self.store.ask(_existing, server)
+        return self.store.query(_existing, server)
 
     def power_state(self, server: Server) -> PowerState | None:
         domain = self.machine(server)
@@ -306,7 +306,7 @@ class SimulatedHypervisor:
         self.behaviour.fail(operation, server)
         # `spawn` checks the host itself, in its transaction. Deletion needs no host, because nothing really runs there.
         if operation not in ('spawn', 'destroy'):
-            self.store.ask(check_on, server.host)
+            self.store.query(check_on, server.host)
         if lines:
             self.log(server, *lines)
 

@@ -56,7 +56,7 @@ class MigrationReceiver:
             said = json.loads(file.readline(MOST_BYTES))
             if hmac.compare_digest(str(said['word']), self.word):
                 begun = datetime.fromisoformat(said['machine']['created_at'])
-                self.store.tell(_put, VirtualMachine(**said['machine'] | {'host': self.host, 'created_at': begun}))
+                self.store.change(_put, VirtualMachine(**said['machine'] | {'host': self.host, 'created_at': begun}))
                 file.write(TAKEN)
 
 

@@ -98,7 +98,7 @@ class GuestDocuments:
             raise Invalid('Request is too large.')
         if not text.isascii() or '\0' in text:
             raise Invalid('The password must be encrypted, and written in ASCII.')
-        if not self.store.tell(rows.set_first_password, server.uuid, text or None):
+        if not self.store.change(rows.set_first_password, server.uuid, text or None):
             raise Conflict(f'Server {server.uuid} already has a password.')
 
 

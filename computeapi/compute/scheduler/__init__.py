@@ -119,24 +119,24 @@ class Scheduler:
     def promising(self, spec: Spec) -> Iterator[HostState]:
         """The hosts that pass and have room, best first, as the database selects them, a few at a time. Meanwhile
         others may claim resources, which changes the order."""
-        if not self.store.ask(self.choice.is_possible, spec):
+        if not self.store.query(self.choice.is_possible, spec):
             return
-        hosts, first = self.store.ask(self.choice.page, spec, self.clock(), 0), 0
+        hosts, first = self.store.query(self.choice.page, spec, self.clock(), 0), 0
         while hosts:
             yield from (host for host in hosts if all(passes(host, spec) for _, passes in self.filters))
             first += AT_ONCE
-            hosts = self.store.ask(self.choice.page, spec, self.clock(), first) if len(hosts) == AT_ONCE else []
+            hosts = self.store.query(self.choice.page, spec, self.clock(), first) if len(hosts) == AT_ONCE else []
 
     def check(self, spec: Spec, *names: str) -> None:
         """NoValidHost unless the host that *spec* names passes these filters, as far as they are enabled."""
-        hosts = self.store.ask(load, self.conf, self.ratios, self.clock(), spec)
+        hosts = self.store.query(load, self.conf, self.ratios, self.clock(), spec)
         wanted = [passes for name, passes in self.filters if name in names]
         if not any(host.is_asked_for(spec) and all(passes(host, spec) for passes in wanted) for host in hosts):
             raise NoValidHost(reason=f'Host {spec.host} does not pass {", ".join(names)}.')
 
     def candidates(self, spec: Spec) -> Survey:
         """The hosts that pass; NoValidHost if there are none."""
-        survey = self.store.ask(self.survey, spec)
+        survey = self.store.query(self.survey, spec)
         if not survey.best:
             raise self.refusal(spec, survey)
         return survey

@@ -34,7 +34,7 @@ class AgentSilence:
 
     def check(self) -> None:
         """AgentsSilent, if there are agents, while none of them is heard, and until all have had time to report."""
-        last = self.store.ask(services.last_sign) if self.by_agents else None
+        last = self.store.query(services.last_sign) if self.by_agents else None
         if last is None:
             return
         if self.clock() - last > self.down_after:

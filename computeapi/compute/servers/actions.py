@@ -21,7 +21,7 @@ class Actions:
         self, server: Server, page: Page, *, since: datetime | None, before: datetime | None
     ) -> list[ServerAction]:
         """The actions that changed in a period, newest first; Invalid for an unknown marker (a request ID)."""
-        return self.store.ask(rows.page, server.uuid, page, since=since, before=before)
+        return self.store.query(rows.page, server.uuid, page, since=since, before=before)
 
     def get(self, server: Server, request_id: str) -> tuple[ServerAction, Sequence[ServerActionEvent]]:
         """An action with its steps, newest first."""

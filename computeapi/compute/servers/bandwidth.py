@@ -67,7 +67,7 @@ def allocate(
     if platform.mirror is None or not asking:
         return platform.scheduler.allocate(spec, keep, check)
     there = dict(besides(platform.mirror, asking))
-    if held := platform.store.ask(allocations.held_for_ports, server.uuid, server.host):
+    if held := platform.store.query(allocations.held_for_ports, server.uuid, server.host):
         # The host that the server is already on needs no more resources.
         there[server.host or ''] = held
 
@@ -81,7 +81,7 @@ def allocate(
 def is_told(platform: Platform, server: Server, host: str) -> bool:
     """Report the claims of the server to Placement now, if its ports hold resources on that host; returns whether
     Placement accepts them, because another consumer may have been faster."""
-    if platform.mirror is None or not platform.store.ask(allocations.held_for_ports, server.uuid, host):
+    if platform.mirror is None or not platform.store.query(allocations.held_for_ports, server.uuid, host):
         return True
     try:
         platform.mirror.publish_server(server.uuid)
@@ -96,7 +96,7 @@ def hold(job: Job, port_id: str) -> None:
     asking = [port for port in job.platform.networks.ports(job.elevated, ids=[port_id]) if port.resource_request]
     if mirror is None or not asking:
         return
-    if port_id not in job.store.ask(allocations.held_for_ports, server.uuid, server.host):
+    if port_id not in job.store.query(allocations.held_for_ports, server.uuid, server.host):
         there = besides(mirror, asking).get(server.host or '')
         if there is None:
             raise too_little(server)
@@ -105,7 +105,7 @@ def hold(job: Job, port_id: str) -> None:
             held = allocations.held_for_ports(connection, server.uuid, server.host)
             allocations.hold_for_ports(connection, server.uuid, server.host or '', {**held, **there})
     if not is_told(job.platform, server, server.host or ''):
-        job.store.tell(allocations.leave_ports, server.uuid, [port_id])
+        job.store.change(allocations.leave_ports, server.uuid, [port_id])
         raise too_little(server)
 
 

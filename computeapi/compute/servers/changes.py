@@ -107,11 +107,11 @@ class Changes:
             yield
         except (NeighbourAway, DatabaseError) as trouble:
             task.arguments[FAULT] = fault_of(trouble, self.clock())
-            self.store.tell(self.tasks.release, task, None)
+            self.store.change(self.tasks.release, task, None)
             self.tasks.wake()
             raise
         except Exception:
-            self.store.tell(self.tasks.done, task)
+            self.store.change(self.tasks.done, task)
             raise
         now = self.clock()
         with self.tasks.adding() as connection:

@@ -148,7 +148,7 @@ def attach(job: Job, device: BlockDevice, name: str | None) -> None:
 
 def note(platform: Platform, device: BlockDevice, **values: Any) -> None:
     """Store changes of a disk."""
-    platform.store.tell(rows.update_block_device, device.uuid, values)
+    platform.store.change(rows.update_block_device, device.uuid, values)
     for name, value in values.items():
         setattr(device, name, value)
 
@@ -167,7 +167,7 @@ def check_zone(volume: Volume, zone: str | None) -> None:
 
 def attached(platform: Platform, server: Server) -> list[BlockDevice]:
     """The disks of the server that are attached volumes."""
-    devices = platform.store.ask(rows.block_devices_of, [server.uuid])
+    devices = platform.store.query(rows.block_devices_of, [server.uuid])
     return [device for device in devices if device.attachment_id is not None and device.volume_id is not None]
 
 

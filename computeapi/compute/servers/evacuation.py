@@ -73,7 +73,7 @@ class Evacuations:
     def _check_host(self, server: Server, host: str | None) -> None:
         if host is None:
             return
-        if not self.changes.store.ask(hypervisors.exists, host, None):
+        if not self.changes.store.query(hypervisors.exists, host, None):
             raise NotFound(f'Compute host {host} not found.')
         if host == server.host:
             raise Invalid("The target host can't be the same one.")
@@ -133,7 +133,7 @@ def abandon(job: Job, migration: Migration) -> None:
 def return_hosts(platform: Platform, names: Collection[str]) -> None:
     """Handle hosts that are back: remove the servers that were evacuated from them while they were down. A server that
     a task holds, which may bring it there again, is left to that task and to the next call."""
-    for migration in platform.store.ask(server_migrations.evacuations_from, names):
+    for migration in platform.store.query(server_migrations.evacuations_from, names):
         try:
             placement.remove_stray(platform, migration.server_id, migration.source_host or '')
         except NotYet:
@@ -142,7 +142,7 @@ def return_hosts(platform: Platform, names: Collection[str]) -> None:
             # It may have moved back in another way.
             pass
         values = {'status': MigrationStatus.COMPLETED, 'updated_at': platform.clock()}
-        platform.store.tell(server_migrations.change, migration.id, values, [MigrationStatus.DONE])
+        platform.store.change(server_migrations.change, migration.id, values, [MigrationStatus.DONE])
 
 
 def return_agent(platform: Platform, host: str) -> None:

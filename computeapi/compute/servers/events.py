@@ -90,7 +90,7 @@ class ExternalEvents:
             self._follow_power(context, server, event.tag or '')
         elif event.name in (VOLUME_REIMAGED, ACCELERATOR_BOUND):
             # Tasks that wait for it poll by themselves; this only saves the wait.
-            self.store.tell(self.tasks.hasten, server.uuid)
+            self.store.change(self.tasks.hasten, server.uuid)
             self.tasks.wake()
 
     def _extend(self, context: Context, server: Server, volume_id: str) -> None:

@@ -25,4 +25,4 @@ class FixedIPManager:
     def get(self, context: Context, address: str) -> FixedAddress:
         fixed_ip = self.networks.fixed_ip(context, address)
         server_id = fixed_ip.server_id
-        return FixedAddress(fixed_ip, None if server_id is None else self.store.ask(rows.get, server_id))
+        return FixedAddress(fixed_ip, None if server_id is None else self.store.query(rows.get, server_id))

@@ -49,7 +49,7 @@ class FloatingIPManager:
         """The server that the floating IP is associated with."""
         if floating_ip.server_id is None:
             return None
-        return self.store.ask(rows.get, floating_ip.server_id)
+        return self.store.query(rows.get, floating_ip.server_id)
 
     def associate(self, context: Context, server: Server, address: str, fixed_address: str | None = None) -> None:
         """Associate it with this address of the server, by default its first IPv4 address, and with no other.

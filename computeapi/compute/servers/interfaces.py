@@ -35,7 +35,7 @@ ATTACHABLE = frozenset({VMState.ACTIVE, VMState.PAUSED, VMState.STOPPED})
 def not_attached(job: Job, error: Exception) -> None:
     """Release the port and the resources that it holds on the host."""
     if not job.arguments['interface']['created']:
-        job.store.tell(allocations.leave_ports, job.server.uuid, [job.arguments['interface']['port_id']])
+        job.store.change(allocations.leave_ports, job.server.uuid, [job.arguments['interface']['port_id']])
     ports.take_away(job.platform.networks, job.elevated, job.server.uuid, job.arguments['interface'])
     abandon(job, error)
 

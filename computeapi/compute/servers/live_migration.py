@@ -55,7 +55,7 @@ def remain(job: Job, error: Exception) -> None:
 
 def settle(platform: Platform, task: Task, server: Server | None) -> None:
     """Settle a migration that will not be continued: the server is where its machine is."""
-    migration = platform.store.ask(server_migrations.get, task.arguments['migration_id'])
+    migration = platform.store.query(server_migrations.get, task.arguments['migration_id'])
     if server is not None and migration is not None and is_found_there(platform, server, migration):
         moves.follow(platform, server, migration)
         ready = task.arguments.get(disks.READY_THERE, {})
@@ -150,7 +150,7 @@ class LiveMigrations:
         self, context: Context, server: Server, host: str | None, force: bool, copies: bool | None
     ) -> None:
         """The same, in the transaction that claims an allocation on a host, after that host was checked."""
-        devices = self.changes.store.ask(rows.block_devices_of, [server.uuid])
+        devices = self.changes.store.query(rows.block_devices_of, [server.uuid])
         spec = moves.elsewhere(server, host, forced=force, on_volume=is_volume_backed(server, devices))
 
         def check(found: HostState) -> None:
@@ -183,11 +183,11 @@ class LiveMigrations:
 
     def under_way(self, server: Server) -> list[Migration]:
         """The live migrations of the server that are not over."""
-        return self.changes.store.ask(server_migrations.live, server.uuid, UNDER_WAY)
+        return self.changes.store.query(server_migrations.live, server.uuid, UNDER_WAY)
 
     def find(self, server: Server, migration_id: int) -> Migration:
         """A migration of this server, whatever its status; MigrationNotFound."""
-        migration = self.changes.store.ask(server_migrations.get, migration_id)
+        migration = self.changes.store.query(server_migrations.get, migration_id)
         if migration is None or migration.server_id != server.uuid:
             raise MigrationNotFound(id=migration_id, server_id=server.uuid)
         return migration
@@ -293,7 +293,7 @@ def leave_host(job: Job) -> None:
     """Release ports, volumes and machine on a host that was prepared for the server, which does not move there."""
     host, platform = job.arguments['host'], job.platform
     # It may be moving there again.
-    if host not in {job.server.host, *platform.store.ask(allocations.hosts_of, job.server.uuid)}:
+    if host not in {job.server.host, *platform.store.query(allocations.hosts_of, job.server.uuid)}:
         try:
             job.driver.destroy(placement.at(job.server, host))
         except HypervisorError as error:
@@ -354,7 +354,7 @@ def check_storage(driver: Hypervisor, server: Server, host: str, copies: bool | 
 def advance(job: Job, status: MigrationStatus, following: MigrationStatus, **values: Any) -> None:
     """Go from one status to the next, unless it is further already; Superseded if it was aborted."""
     values |= {'status': following, 'updated_at': job.clock()}
-    job.store.tell(server_migrations.change, job.arguments['migration_id'], values, (status,))
+    job.store.change(server_migrations.change, job.arguments['migration_id'], values, (status,))
     if moves.migration_of(job).status == MigrationStatus.CANCELLED:
         raise Superseded()
 

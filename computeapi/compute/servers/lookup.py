@@ -68,8 +68,8 @@ class ServerManager:
         deleted: include deleted servers.  any_project: whoever the caller is; a policy about the server then decides.
         unreachable: include servers whose cell is down.  by_cell: ServerUnknown if the server never existed.
         """
-        server = self.store.ask(rows.get, server_id, needs=needs, deleted=deleted)
-        if server is None and by_cell and self.store.ask(rows.get, server_id, deleted=True) is None:
+        server = self.store.query(rows.get, server_id, needs=needs, deleted=deleted)
+        if server is None and by_cell and self.store.query(rows.get, server_id, deleted=True) is None:
             raise ServerUnknown(id=server_id)
         if server is None or not (any_project or sees(context, server)):
             raise ServerNotFound(id=server_id)

@@ -53,7 +53,7 @@ class Machines:
             state = POWER_NAMES.get(server.power_state, 'pending')
             raise Conflict(f"Cannot 'get_diagnostics' instance {server.uuid} while it is in power state {state}")
         require(self.hypervisor, Capability.DIAGNOSTICS, server.host)
-        devices = self.store.ask(rows.block_devices_of, [server.uuid])
+        devices = self.store.query(rows.block_devices_of, [server.uuid])
         try:
             return Diagnosis(server, devices, dict(self.hypervisor.diagnostics(server, devices)))
         except HypervisorError:
@@ -77,7 +77,7 @@ class Machines:
             raise Conflict(str(error)) from None
         from computeapi.compute import keys
 
-        self.store.tell(self._note, context, server, keys.sealed(server.public_key or '', password))
+        self.store.change(self._note, context, server, keys.sealed(server.public_key or '', password))
 
     def _note(self, connection: sa.Connection, context: Context, server: Server, sealed: str | None) -> None:
         facts = {'event': 'compute_set_admin_password', 'host': server.host}

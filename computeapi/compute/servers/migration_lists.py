@@ -39,4 +39,4 @@ class MigrationLists:
         since, before: the period of the last change.
         """
         chosen = {COLUMNS[name]: value for name, value in (filters or {}).items() if name in COLUMNS}
-        return self.store.ask(rows.page, page._replace(marker=page.marker or None), chosen, since, before)
+        return self.store.query(rows.page, page._replace(marker=page.marker or None), chosen, since, before)

@@ -65,7 +65,7 @@ def check_reachable(platform: Platform, server: Server, host: str | None) -> Non
 
 def migration_of(job: Job) -> Migration:
     """The migration of the task, as it is now."""
-    migration = job.store.ask(server_migrations.get, job.arguments['migration_id'])
+    migration = job.store.query(server_migrations.get, job.arguments['migration_id'])
     if migration is None:
         raise Superseded()
     return migration
@@ -142,7 +142,7 @@ def end(job: Job, status: MigrationStatus) -> Migration:
 
 def undo(platform: Platform, task: Task, server: Server | None) -> None:
     """Undo a migration that will not be continued. The deletion of a server cleans up everything by itself."""
-    migration = platform.store.ask(server_migrations.get, task.arguments['migration_id'])
+    migration = platform.store.query(server_migrations.get, task.arguments['migration_id'])
     if server is None or migration is None:
         return
     context = thawed(task.context).elevated()
@@ -159,6 +159,6 @@ def undo(platform: Platform, task: Task, server: Server | None) -> None:
 def follow(platform: Platform, server: Server, migration: Migration) -> None:
     """Record the location of the machine, which is true whatever happens to the server."""
     where = placement.on(platform, migration.dest_host, migration.dest_node)
-    platform.store.tell(rows.update, server.uuid, where | {'updated_at': platform.clock()})
+    platform.store.change(rows.update, server.uuid, where | {'updated_at': platform.clock()})
     for name, value in where.items():
         setattr(server, name, value)

@@ -72,7 +72,7 @@ def remove_stray(platform: Platform, server_id: str, host: str) -> None:
 
 def remove_machines(platform: Platform, server: Server, *, keep: str | None = None) -> None:
     """Destroy the server's machine on every host with an allocation, except one."""
-    held = platform.store.ask(allocations.hosts_of, server.uuid)
+    held = platform.store.query(allocations.hosts_of, server.uuid)
     for host in sorted((held | {server.host}) - {keep, None}, key=str):
         remove_machine(platform.hypervisor, at(server, host))
 
@@ -80,7 +80,7 @@ def remove_machines(platform: Platform, server: Server, *, keep: str | None = No
 def leave_others(platform: Platform, server: Server) -> None:
     """Release the allocations on hosts other than the server's own, and shrink that one to its flavor."""
     remove_machines(platform, server, keep=server.host)
-    others = platform.store.ask(allocations.hosts_of, server.uuid) - {server.host}
+    others = platform.store.query(allocations.hosts_of, server.uuid) - {server.host}
     ports.leave_hosts(platform.networks, server, others)
     with platform.store.write() as connection:
         allocations.release(connection, server.uuid, keep=server.host)
@@ -92,7 +92,7 @@ def leave_stray(job: Job, hosts: Collection[str]) -> None:
     for host in hosts:
         remove_machine(job.driver, at(job.server, host))
     if hosts:
-        job.store.tell(allocations.leave, job.server.uuid, hosts)
+        job.store.change(allocations.leave, job.server.uuid, hosts)
 
 
 def shrink(connection: sa.Connection, server: Server) -> None:

@@ -59,7 +59,7 @@ class Addresses:
 
     def _try(self, context: Context, server_ids: Collection[str]) -> set[str]:
         """Refresh once; returns the servers that changed in the meantime."""
-        found = self.store.ask(rows.alive, server_ids)
+        found = self.store.query(rows.alive, server_ids)
         # The creation of ports describes them once they exist.
         settled = [server for server in found if not are_planned(server.network_info)]
         self._put_off(context, [server.uuid for server in found if is_connecting(server)])
@@ -336,7 +336,7 @@ def bind(platform: Platform, context: Context, server: Server, port_ids: Iterabl
 
 def providers(platform: Platform, server: Server, host: str | None) -> dict[str, Allocation]:
     """By port of the server with a resource request, the provider on that host."""
-    held = platform.store.ask(allocations.held_for_ports, server.uuid, host) if platform.mirror is not None else {}
+    held = platform.store.query(allocations.held_for_ports, server.uuid, host) if platform.mirror is not None else {}
     return {port_id: each['allocation'] for port_id, each in held.items()}
 
 
@@ -381,7 +381,7 @@ def describe(job: Job, entries: Sequence[Entry]) -> None:
     if not found or described(job.platform.networks, job.elevated, job.server.uuid, found) == found:
         return
     refresh(job)
-    if (current := job.store.ask(rows.get, job.server.uuid)) is not None:
+    if (current := job.store.query(rows.get, job.server.uuid)) is not None:
         job.server.network_info = current.network_info
 
 

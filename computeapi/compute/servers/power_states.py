@@ -50,9 +50,9 @@ class PowerStates:
 
     def take_turn(self) -> None:
         """Check the next servers, in random order, so that those of a slow host all have their turn."""
-        server_ids = self.platform.store.ask(rows.on_hosts, self.last, self.at_once)
+        server_ids = self.platform.store.query(rows.on_hosts, self.last, self.at_once)
         spent = defaultdict[str | None, float](float)
-        for server in randomness.shuffled(self.platform.store.ask(rows.alive, server_ids)):
+        for server in randomness.shuffled(self.platform.store.query(rows.alive, server_ids)):
             stray, began = STRAYS.get(VMState(server.vm_state)), elapsed()
             if stray is None or server.task_state is not None or spent[server.host] > SECONDS_AT_A_HOST:
                 continue

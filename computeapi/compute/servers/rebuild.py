@@ -93,7 +93,7 @@ class Rebuilds:
 
     def root_volume(self, server: Server) -> BlockDevice | None:
         """The server's root disk, if it is a volume."""
-        root = disks.root_of(self.changes.store.ask(rows.block_devices_of, [server.uuid]))
+        root = disks.root_of(self.changes.store.query(rows.block_devices_of, [server.uuid]))
         return root if root is not None and disks.is_volume(root) else None
 
     def source(self, context: Context, image_id: str) -> Source:

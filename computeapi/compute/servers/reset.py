@@ -89,7 +89,7 @@ def keep_or_forget(job: Job, device: BlockDevice, attachments: list[str]) -> Non
         # Remove a volume that was created for the server but never attached; any other may contain data.
         if device.delete_on_termination and device.attachment_id is None and device.source_type != 'volume':
             disks.remove(job, disks.volume_of(device))
-        job.store.tell(rows.delete_block_device, device.uuid)
+        job.store.change(rows.delete_block_device, device.uuid)
     else:
         disks.hold_once(job.platform, job.elevated, device, attachments)
 

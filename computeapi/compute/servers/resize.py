@@ -121,7 +121,7 @@ class Resizes:
     def confirm(self, context: Context, server: Server) -> None:
         """Keep the server as it is now."""
         check(context, server, CONFIRM)
-        migration = self.changes.store.ask(self._finished, server)
+        migration = self.changes.store.query(self._finished, server)
         moves.check_reachable(self.platform, server, migration.source_host)
         with self.changes.tasks.adding() as connection:
             server = locked(connection, context, server, CONFIRM)
@@ -246,7 +246,7 @@ def auto_confirm(job: Job) -> None:
     """Confirm after the time limit, unless the migration is settled or another one is waiting."""
     migration = moves.migration_of(job)
     confirming = {'status': MigrationStatus.CONFIRMING, 'updated_at': job.clock()}
-    waiting = job.store.tell(server_migrations.change, migration.id, confirming, server_migrations.MOVED)
+    waiting = job.store.change(server_migrations.change, migration.id, confirming, server_migrations.MOVED)
     if not waiting:
         raise Superseded()
     confirm(job)
@@ -304,7 +304,7 @@ def return_home(job: Job, migration: Migration) -> None:
 def leave_new_host(job: Job) -> None:
     """Remove the new machine, and release its allocation once the volumes are disconnected from its host."""
     server = job.server
-    if job.store.ask(allocations.hosts_of, server.uuid) - {server.host}:
+    if job.store.query(allocations.hosts_of, server.uuid) - {server.host}:
         placement.remove_machines(job.platform, server, keep=server.host)
         disks.disconnect(job.platform, job.elevated, server)
     with job.store.write() as connection:

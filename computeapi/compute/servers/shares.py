@@ -36,10 +36,10 @@ class ServerShareManager:
         self.shares, self.hypervisor = changes.platform.shares, changes.platform.hypervisor
 
     def list(self, server: Server) -> builtins.list[AttachedShare]:
-        return self.store.ask(rows.of_server, server.uuid)
+        return self.store.query(rows.of_server, server.uuid)
 
     def get(self, server: Server, share_id: str) -> AttachedShare:
-        return self.store.ask(find, server.uuid, share_id)
+        return self.store.query(find, server.uuid, share_id)
 
     def attach(self, context: Context, server: Server, share_id: str, tag: str | None = None) -> AttachedShare:
         """Let a worker give the server's host access to the share; the guest identifies it by the tag."""
@@ -108,7 +108,7 @@ def attach(job: Job) -> None:
         return job.end()
     with or_broken(job, share), job.event('compute_allow_share'):
         allow(job, share)
-    job.store.tell(rows.set_status, share, ShareStatus.INACTIVE)
+    job.store.change(rows.set_status, share, ShareStatus.INACTIVE)
     job.end()
 
 
@@ -124,7 +124,7 @@ def detach(job: Job) -> None:
 
 def wanted(job: Job) -> AttachedShare | None:
     """The share of the task; None if it is gone."""
-    return job.store.ask(rows.SHARES.find, server_id=job.server.uuid, share_id=job.arguments['share_id'])
+    return job.store.query(rows.SHARES.find, server_id=job.server.uuid, share_id=job.arguments['share_id'])
 
 
 @contextmanager
@@ -133,7 +133,7 @@ def or_broken(job: Job, share: AttachedShare) -> Iterator[None]:
     try:
         yield
     except Error:
-        job.store.tell(rows.set_status, share, ShareStatus.ERROR)
+        job.store.change(rows.set_status, share, ShareStatus.ERROR)
         raise
 
 
@@ -147,16 +147,16 @@ def give_back(job: Job, share: AttachedShare) -> None:
     host = job.server.host
     if host is not None:
         job.driver.unmount_share(job.server, share)
-        if not job.store.ask(rows.is_kept_by_others, host, share):
+        if not job.store.query(rows.is_kept_by_others, host, share):
             for address in addresses(job):
                 job.platform.shares.deny(job.elevated, share.share_id, address)
-    job.store.tell(rows.delete, share)
+    job.store.change(rows.delete, share)
 
 
 def addresses(job: Job) -> list[str]:
     """The addresses of the server's host."""
     host = job.server.host
-    return [node.host_ip for node in job.store.ask(hypervisors.of_host, host)] if host else []
+    return [node.host_ip for node in job.store.query(hypervisors.of_host, host)] if host else []
 
 
 # ------------------------------------------------------------------ while servers run
@@ -194,7 +194,7 @@ def settle(job: Job) -> None:
     for share in held(job):
         if share.status in (ShareStatus.ACTIVE, ShareStatus.INACTIVE):
             running = job.power() == PowerState.RUNNING
-            job.store.tell(rows.set_status, share, ShareStatus.ACTIVE if running else ShareStatus.INACTIVE)
+            job.store.change(rows.set_status, share, ShareStatus.ACTIVE if running else ShareStatus.INACTIVE)
         if share.status == ShareStatus.DETACHING:
             try:
                 give_back(job, share)
@@ -203,11 +203,11 @@ def settle(job: Job) -> None:
 
 
 def held(job: Job) -> list[AttachedShare]:
-    return job.store.ask(rows.of_server, job.server.uuid)
+    return job.store.query(rows.of_server, job.server.uuid)
 
 
 def set_all(job: Job, status: ShareStatus) -> None:
-    job.store.tell(rows.SHARES.update, {'status': status}, server_id=job.server.uuid)
+    job.store.change(rows.SHARES.update, {'status': status}, server_id=job.server.uuid)
 
 
 def are_broken(job: Job) -> bool:

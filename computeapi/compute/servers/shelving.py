@@ -55,7 +55,7 @@ def still_shelved(job: Job, error: Exception) -> None:
         unchanged(job, error)
         return
     placement.leave(job)
-    job.store.tell(allocations.release, job.server.uuid)
+    job.store.change(allocations.release, job.server.uuid)
     lost = {'vm_state': VMState.ERROR, 'shelved_image_id': None} if isinstance(error, ImageNotFound) else {}
     job.fail(error, power_state=PowerState.SHUTDOWN, **placement.NOWHERE, **lost)
 

@@ -143,7 +143,7 @@ class ServerSnapshots:
         return self.begin(context, server, CREATE_BACKUP, name, properties, arguments)
 
     def devices(self, server: Server) -> list[BlockDevice]:
-        return self.changes.store.ask(rows.block_devices_of, [server.uuid])
+        return self.changes.store.query(rows.block_devices_of, [server.uuid])
 
     def begin(
         self,

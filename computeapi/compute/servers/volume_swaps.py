@@ -80,7 +80,7 @@ class VolumeSwaps:
             raise Conflict(f'volume {volume_id} is not migrating; this API should only be called by Cinder')
         new = self._new_volume(context, new_volume_id)
         self.changes.check(context, server, SWAP)
-        device = self.store.ask(find, server, volume_id)
+        device = self.store.query(find, server, volume_id)
         check_exchange(old, new)
         arguments = {
             'device_id': device.uuid,

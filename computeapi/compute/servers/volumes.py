@@ -76,11 +76,11 @@ class AttachedVolumes:
 
     def list(self, server: Server, limit: int, offset: int) -> builtins.list[BlockDevice]:
         """The volumes on one page of the server's disks. Local disks count, but are not shown, as in Nova."""
-        devices = self.store.ask(rows.block_devices_of, [server.uuid])
+        devices = self.store.query(rows.block_devices_of, [server.uuid])
         return [device for device in devices[offset : offset + limit] if is_attached(device)]
 
     def get(self, server: Server, volume_id: str) -> BlockDevice:
-        return self.store.ask(find, server, volume_id)
+        return self.store.query(find, server, volume_id)
 
     # ------------------------------------------------------------ attaching
 
@@ -169,9 +169,9 @@ class AttachedVolumes:
             # It may be reserved all the same; the worker that takes it back needs the disk's row.
             raise
         except Exception:
-            self.store.tell(rows.delete_block_device, device.uuid)
+            self.store.change(rows.delete_block_device, device.uuid)
             raise
-        self.store.tell(rows.update_block_device, device.uuid, {'attachment_id': held})
+        self.store.change(rows.update_block_device, device.uuid, {'attachment_id': held})
 
     # ------------------------------------------------------------ other changes
 
@@ -324,4 +324,4 @@ def wanted(job: Job) -> BlockDevice | None:
 
 
 def forget(job: Job, device: BlockDevice) -> None:
-    job.store.tell(rows.delete_block_device, device.uuid)
+    job.store.change(rows.delete_block_device, device.uuid)

@@ -26,7 +26,7 @@ class Heartbeat:
     def begin(self, *, alone: bool = False) -> None:
         """Register this process. `alone`: all others are dead."""
         now = self.started_at = self.tasks.clock()
-        self.tasks.store.tell(processes.forget, now if alone else now - REMEMBERED)
+        self.tasks.store.change(processes.forget, now if alone else now - REMEMBERED)
         self.beat()
 
     def beat(self) -> None:
@@ -40,16 +40,16 @@ class Heartbeat:
             started_at=self.started_at or now,
             seen_at=now,
         )
-        self.tasks.store.tell(processes.is_seen, process)
+        self.tasks.store.change(processes.is_seen, process)
 
     def is_first(self) -> bool:
         """Whether this is the oldest live process with workers; it does the work that one process does for all."""
-        alive = self.tasks.store.ask(processes.working_since, self._still_alive())
+        alive = self.tasks.store.query(processes.working_since, self._still_alive())
         return alive[:1] == [self.tasks.owner]
 
     def end(self) -> None:
         """Unregister; the last process with workers on its machine also unregisters the control services there."""
-        self.tasks.store.tell(self._end)
+        self.tasks.store.change(self._end)
 
     def _end(self, connection: sa.Connection) -> None:
         processes.is_gone(connection, self.tasks.owner)

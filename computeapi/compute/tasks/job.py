@@ -89,7 +89,7 @@ class Job:
         if soon:
             self.beginning.append(event)
         else:
-            self.store.tell(self._begin, event)
+            self.store.change(self._begin, event)
             self._open(event)
         try:
             with STEPS.get()(name):
@@ -115,7 +115,7 @@ class Job:
             self.settle()
         if event.id in self.open and not self.fence.closed:
             # The event was not ended together with the job.
-            self.store.tell(self._finish_event, event.id)
+            self.store.change(self._finish_event, event.id)
             del self.open[event.id]
 
     def _begin(self, connection: sa.Connection, event: BegunEvent) -> None:
@@ -205,7 +205,7 @@ class Job:
 
     def end(self, message: str | None = None) -> None:
         """`close`, in a transaction of its own: for work that leaves the states of the server alone."""
-        self.store.tell(self.close, message)
+        self.store.change(self.close, message)
 
     def fail(self, error: BaseException, **values: Any) -> None:
         """Record the error as the server's fault; *values* are further changes of the server."""
@@ -239,7 +239,7 @@ class Job:
 
     def devices(self) -> list[BlockDevice]:
         """The server's disks, in the order in which they were attached."""
-        return self.store.ask(rows.block_devices_of, [self.server.uuid])
+        return self.store.query(rows.block_devices_of, [self.server.uuid])
 
 
 def fault_of(error: BaseException, now: datetime) -> dict[str, Any]:

@@ -100,7 +100,7 @@ class Tasks:
         if not_before is not None:
             self._expect(not_before)
         elif not leased:
-            wakeups.tell(connection)
+            wakeups.notify(connection)
         values = {
             'kind': work.kind,
             'server_id': server_id,
@@ -151,7 +151,7 @@ class Tasks:
         The block ends with `release` or `done`. If it fails, `undo` takes back what it created; if that fails, too, or
         this process dies in the block, a worker does so, as defined by that kind of work.
         """
-        task = self.store.tell(self.add, work, server_id, context, arguments, leased=True)
+        task = self.store.change(self.add, work, server_id, context, arguments, leased=True)
         try:
             yield task
         except Exception:
@@ -161,9 +161,9 @@ class Tasks:
                 bug = None if isinstance(error, Error) else error
                 message = 'The cleanup after %s of server %s is left to a worker: %s'
                 LOG.warning(message, task.kind, server_id, error, exc_info=bug)
-                self.store.tell(self.release, task, None)
+                self.store.change(self.release, task, None)
             else:
-                self.store.tell(self.done, task)
+                self.store.change(self.done, task)
             raise
         finally:
             self.wake()
@@ -176,13 +176,13 @@ class Tasks:
 
     def release(self, connection: sa.Connection, task: Task, action_id: int | None) -> bool:
         """Leave the rest of a leased task to the workers; False if one of them has taken it over."""
-        wakeups.tell(connection)
+        wakeups.notify(connection)
         nobodys = {'owner': None, 'lease_until': None, 'not_before': None}
         return rows.update(connection, task, {'action_id': action_id, 'arguments': task.arguments, **nobodys})
 
     def note(self, task: Task, facts: Mapping[str, Any]) -> bool:
         """Add facts that later runs of the task need to its arguments; False if another worker has it."""
-        return self.store.tell(self.note_in, task, facts)
+        return self.store.change(self.note_in, task, facts)
 
     def note_in(self, connection: sa.Connection, task: Task, facts: Mapping[str, Any]) -> bool:
         """The same, in the caller's transaction."""
@@ -191,7 +191,7 @@ class Tasks:
 
     def is_mine(self, task: Task) -> bool:
         """Whether nobody has taken the task over since the claim recorded in *task*."""
-        return self.store.ask(rows.is_claimed, task)
+        return self.store.query(rows.is_claimed, task)
 
     def wake(self) -> None:
         """Notify a worker of this process that there may be work; if there is, it notifies the next one."""
@@ -223,7 +223,7 @@ class Tasks:
             # Threads that look at the same time find the same tasks. One that waits for a lock delays no other.
             with nullcontext() if patient else self.looking:
                 now = self.clock()
-                candidates = self.store.ask(rows.due, now)
+                candidates = self.store.query(rows.due, now)
                 if not candidates:
                     break
                 if len(candidates) > 1:
@@ -243,11 +243,11 @@ class Tasks:
     def renew(self, task_ids: Collection[int]) -> None:
         """Renew the leases of these tasks, which workers of this process are running."""
         if task_ids:
-            self.store.tell(rows.renew, task_ids, self.owner, self.clock() + self.lease_time)
+            self.store.change(rows.renew, task_ids, self.owner, self.clock() + self.lease_time)
 
     def expect_dead(self) -> None:
         """Wake the workers as soon as a lease expires whose owner has not renewed it in time."""
-        due = self.store.ask(rows.next_lapse, self.clock() + self.lease_time / 2)
+        due = self.store.query(rows.next_lapse, self.clock() + self.lease_time / 2)
         if due is not None:
             self._expect(due)
             self.wake()
@@ -256,7 +256,7 @@ class Tasks:
         """Take a task from its worker and leave it to the next, with these facts; False if it was taken over
         already."""
         left = {'owner': NOBODY, 'lease_until': rows.LONG_AGO, 'arguments': {**task.arguments, **facts}}
-        return self.store.tell(rows.update, task, left)
+        return self.store.change(rows.update, task, left)
 
     def done(self, connection: sa.Connection, task: Task) -> bool:
         """Remove the task; False if another worker has taken it over."""
@@ -264,12 +264,12 @@ class Tasks:
 
     def put_off(self, task: Task, seconds: float) -> None:
         """Release a task that is to be resumed after a while; later tasks of the server wait, too."""
-        self.store.tell(rows.update, task, self._until(task, seconds))
+        self.store.change(rows.update, task, self._until(task, seconds))
 
     def put_back(self, task: Task, seconds: float) -> None:
         """The same for a task that waits for the driver, which does not count as an attempt."""
         task.arguments[WAITS] = task.arguments.get(WAITS, 0) + 1
-        if not self.store.tell(rows.put_back, task, self._until(task, seconds)):
+        if not self.store.change(rows.put_back, task, self._until(task, seconds)):
             self.put_off(task, 0)
 
     def _until(self, task: Task, seconds: float) -> dict[str, Any]:
@@ -286,7 +286,7 @@ class Tasks:
     def hasten(self, connection: sa.Connection, server_id: str) -> None:
         """Let waiting tasks of the server check it at once, because something else was requested for it."""
         if rows.hasten(connection, server_id, NOBODY, self.clock()):
-            wakeups.tell(connection)
+            wakeups.notify(connection)
 
     def hasten_all(self) -> None:
         """Let all waiting tasks check at once, because something that they may wait for is gone."""
@@ -304,11 +304,11 @@ class Tasks:
 
     def release_all(self) -> None:
         """Take over the work of every other worker at once; only for a store that no other process uses."""
-        self.store.tell(rows.release_all)
+        self.store.change(rows.release_all)
 
     def idle(self) -> bool:
         """Whether no task is due."""
-        return self.store.ask(rows.is_empty, self.clock())
+        return self.store.query(rows.is_empty, self.clock())
 
 
 def tries(task: Task) -> int:

@@ -84,7 +84,7 @@ class Runner:
             self.abandon(self.platform, server)
         elif now.host != server.host and self.settle is not None:
             context = thawed(task.context).elevated()
-            self.platform.store.tell(self.platform.tasks.add, self.settle, task.server_id, context)
+            self.platform.store.change(self.platform.tasks.add, self.settle, task.server_id, context)
             self.platform.tasks.wake()
 
     def run(self, transition: Transition, task: Task, server: Server) -> None:
@@ -131,7 +131,7 @@ class Runner:
         return (self.platform.clock() - min([begun, *steps])).total_seconds()
 
     def server_of(self, task: Task) -> Server | None:
-        return self.platform.store.ask(rows.get, task.server_id)
+        return self.platform.store.query(rows.get, task.server_id)
 
     def fail(self, transition: Transition, job: Job, error: Exception) -> None:
         """Handle a failure. It is recorded before anything is released, because failed work does not start again."""

@@ -85,7 +85,7 @@ class RequestFacts:
             if condition.host or not isinstance(name, str) or not isinstance(metadata, dict):
                 return False
             return condition.fits(name, metadata)
-        found = self._service().store.ask(servers.get, self.server_id) if self.server_id else None
+        found = self._service().store.query(servers.get, self.server_id) if self.server_id else None
         return found is not None and replace(condition, project=None).holds(found)
 
     @property

@@ -32,7 +32,7 @@ def audit(service):
 @pytest.fixture
 def change(store):
     """change(statement): changes the database, as a fault or an operator could."""
-    return lambda statement: store.tell(lambda connection: connection.execute(statement))
+    return lambda statement: store.change(lambda connection: connection.execute(statement))
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_a_deletion(api, cloud, server, change, repaired, state, store, doing):
 @pytest.mark.parametrize('alive', [True, False])
 def test_a_claim_and_a_machine_on_another_host(request, cloud, leave, repaired, store, alive):
     owner = request.getfixturevalue('server' if alive else 'gone')
-    store.tell(allocations.replace, owner, 'compute2', Amounts(), CLAIM)
+    store.change(allocations.replace, owner, 'compute2', Amounts(), CLAIM)
     assert repaired() == ['the claim on compute2']
     leave(owner)
     assert repaired() == ['the machine on compute2']
@@ -176,14 +176,14 @@ def test_only_so_many_machines_of_one_host_are_treated_in_one_audit(audit, gone,
 
 def test_what_a_resize_may_go_back_to_is_kept(cloud, act, server, repaired, store):
     act(server, 'resize', {'flavorRef': cloud.flavor('2', vcpus=2).flavorid})
-    store.tell(allocations.replace, server, 'compute3', Amounts(), CLAIM)
+    store.change(allocations.replace, server, 'compute3', Amounts(), CLAIM)
     assert repaired() == ['the claim on compute3']
     act(server, 'revertResize')
     assert problems(store) == []
 
 
 def test_a_claim_of_nobody(cloud, repaired, store):
-    store.tell(allocations.replace, 'nobody', 'compute1', Amounts(), CLAIM)
+    store.change(allocations.replace, 'nobody', 'compute1', Amounts(), CLAIM)
     assert repaired() == ['the claim on compute1']
     assert problems(store) == []
 
@@ -235,7 +235,7 @@ def test_an_image_that_nobody_sends_the_data_of(world, server, change, repaired)
 
 def test_what_a_task_holds_is_left_alone(cloud, act, server, audit, settle, store):
     act(server, 'os-stop', work=False)
-    store.tell(allocations.replace, server, 'compute2', Amounts(), CLAIM)
+    store.change(allocations.replace, server, 'compute2', Amounts(), CLAIM)
     assert list(audit.findings()) == []
     settle()
     assert [finding.what for finding in audit.findings()] == ['the claim on compute2']

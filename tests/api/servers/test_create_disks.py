@@ -65,9 +65,9 @@ def test_disks_have_names_whoever_made_them(disks, world, networks, settle, stor
     made = disks('2.37', flavorRef='2', networks=networks)
     assert [device.device_name for device in made] == named
     for device in made:
-        store.tell(rows.update_block_device, device.uuid, {'device_name': None})
+        store.change(rows.update_block_device, device.uuid, {'device_name': None})
     settle()
-    found = store.ask(rows.block_devices_of, [made[0].server_id])
+    found = store.query(rows.block_devices_of, [made[0].server_id])
     assert [device.device_name for device in found] == named
 
 

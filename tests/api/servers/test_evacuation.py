@@ -60,7 +60,7 @@ def test_its_record_tells_no_flavors(api, act, server, shown, force_down):
 def test_a_host_without_room_takes_nothing_even_if_forced(api, act, shown, store, force_down, version, forced):
     before = shown()
     (there,) = {'compute1', 'compute2'} - {before[2]}
-    store.tell(replace, 'other', there, Amounts(), Amounts(0, 1024 * 1024, 0))
+    store.change(replace, 'other', there, Amounts(), Amounts(0, 1024 * 1024, 0))
     force_down(before[2], True)
     assert act('evacuate', {'host': there} | forced, version).status == 200
     state = 'ACTIVE' if forced or version == '2.28' else 'ERROR'

@@ -74,16 +74,16 @@ def test_a_server_moves_while_it_runs(api, migrate, shown, running, held, settle
 
 
 def ended(cloud, server_id, host):
-    cloud.store.tell(DOMAINS.update, {'power_state': int(PowerState.SHUTDOWN)}, server_id=server_id, host=host)
+    cloud.store.change(DOMAINS.update, {'power_state': int(PowerState.SHUTDOWN)}, server_id=server_id, host=host)
 
 
 def down(cloud, server_id, host):
-    cloud.store.tell(services_rows.is_gone, host)
+    cloud.store.change(services_rows.is_gone, host)
 
 
 def lost(cloud, server_id, host):
     """All data were sent, and the destination host is then lost."""
-    cloud.store.tell(DOMAINS.delete, server_id=server_id, host=host)
+    cloud.store.change(DOMAINS.delete, server_id=server_id, host=host)
     down(cloud, server_id, other(host))
 
 
@@ -125,7 +125,7 @@ def both_down(cloud, server, migrate, shown, settle, monkeypatch):
         before, driver = shown()[-1], type(cloud.service.hypervisor)
 
         def live_migrate(self, server, host, facts, wish):
-            self.store.tell(DOMAINS.update, {'host': host}, server_id=server.uuid, host=server.host)
+            self.store.change(DOMAINS.update, {'host': host}, server_id=server.uuid, host=server.host)
             for each in (server.host, host):
                 down(cloud, server.uuid, each)
             raise error
@@ -252,7 +252,7 @@ def test_a_server_does_not_move_to_where_it_is(api, server, migrate, shown, hist
 
 def test_a_host_without_room_will_not_do(cloud, store, migrate, shown):
     (there,) = {'compute1', 'compute2'} - {shown()[-1]}
-    store.tell(replace, 'other', there, Amounts(), Amounts(0, 1024 * 1024, 0))
+    store.change(replace, 'other', there, Amounts(), Amounts(0, 1024 * 1024, 0))
     assert migrate('2.33').status == 400
 
 

@@ -35,7 +35,7 @@ def service(store, service, placement):
 def parts(service, cloud, placement, store):
     """By host, the ID of the provider of 1000 kbps there."""
     service.mirror.catch_up()
-    rows = store.ask(lambda connection: connection.execute(sa.select(compute.hypervisors)).all())
+    rows = store.query(lambda connection: connection.execute(sa.select(compute.hypervisors)).all())
     made = {row.host: str(uuid.uuid4()) for row in rows}
     for row in rows:
         facts = ({BANDWIDTH: Inventory(1000, 1.0, 1000)}, {TRAIT: True}, {})
@@ -170,7 +170,7 @@ def test_a_neutron_with_groups_of_requests(service, cloud, parts, placement, boo
     server = boot()
     [(host, held)] = used().items()
     assert held == {server: {BANDWIDTH: 700}}
-    claims = store.ask(lambda connection: connection.execute(sa.select(compute.allocations.c.ports)).scalars().all())
+    claims = store.query(lambda connection: connection.execute(sa.select(compute.allocations.c.ports)).scalars().all())
     assert [each[port]['allocation'] for each in claims] == [dict.fromkeys((g['id'] for g in groups), parts[host])]
 
 

@@ -41,7 +41,7 @@ def mirror(service):
 @pytest.fixture
 def ids(store, cloud):
     """The IDs of providers by host name."""
-    rows = store.ask(lambda connection: connection.execute(sa.select(compute.hypervisors)).all())
+    rows = store.query(lambda connection: connection.execute(sa.select(compute.hypervisors)).all())
     return {row.host: row.uuid for row in rows}
 
 
@@ -60,22 +60,22 @@ def seen(mirror, placement, ids, store):
 def waiting(store):
     table = compute.placement_changes
     unsaid = sa.select(table.c.kind, table.c.id).where(table.c.change_id.is_not(None))
-    return store.ask(lambda connection: connection.execute(unsaid.order_by(table.c.kind)).all())
+    return store.query(lambda connection: connection.execute(unsaid.order_by(table.c.kind)).all())
 
 
 def hasten(store):
     """All pending changes become due."""
     now = sa.update(compute.placement_changes).values(due_at=None)
-    store.tell(lambda connection: connection.execute(now))
+    store.change(lambda connection: connection.execute(now))
 
 
 def rows(store):
-    return store.ask(lambda connection: connection.execute(sa.select(compute.placement_changes)).all())
+    return store.query(lambda connection: connection.execute(sa.select(compute.placement_changes)).all())
 
 
 def move(store):
     """The UUID of the only migration."""
-    return store.ask(lambda connection: connection.scalars(sa.text('SELECT uuid FROM migrations')).one())
+    return store.query(lambda connection: connection.scalars(sa.text('SELECT uuid FROM migrations')).one())
 
 
 # ------------------------------------------------------------------ servers
@@ -250,7 +250,7 @@ def test_what_changes_while_it_is_told_is_told_again(server, mirror, placement, 
     def grow(found):
         monkeypatch.setattr(placement, 'set_allocations', hold)
         hold(found)
-        store.tell(allocations.resize, server, 'compute1', {'vcpus': 3})
+        store.change(allocations.resize, server, 'compute1', {'vcpus': 3})
 
     monkeypatch.setattr(placement, 'set_allocations', grow)
     assert seen()['compute1'] == {server: SMALL | {'VCPU': 3}}
@@ -275,16 +275,16 @@ def test_two_mirrors_at_once(create, settle, mirror, placement, ids, service, st
 
 def test_a_mirror_that_was_too_slow_says_nothing_old(server, mirror, placement, seen, service, store):
     seen()
-    store.tell(allocations.resize, server, 'compute1', {'vcpus': 2})
-    [change] = store.ask(placement_changes.due, store.clock(), 1)
+    store.change(allocations.resize, server, 'compute1', {'vcpus': 2})
+    [change] = store.query(placement_changes.due, store.clock(), 1)
     other = Mirror(store, placement, service.hypervisor, service.conf)
     compared = mirror._compare(server, None)
-    store.tell(allocations.resize, server, 'compute1', {'vcpus': 3})
+    store.change(allocations.resize, server, 'compute1', {'vcpus': 3})
     other.catch_up()
     with pytest.raises(ConcurrentUpdate):
         placement.set_allocations(compared[1])
     # It was slow, and finds that everything was reported: it cannot know by which of the two last.
-    store.tell(placement_changes.forget, change)
+    store.change(placement_changes.forget, change)
     assert waiting(store) == [(SERVER, server)]
     assert seen()['compute1'] == {server: SMALL | {'VCPU': 3}}
 
@@ -341,7 +341,7 @@ def test_the_audit_mends_what_placement_knows_otherwise(server, audit, seen, pla
 
 
 def test_the_audit_finds_what_was_never_told(server, audit, placement, ids, store):
-    store.tell(lambda connection: connection.execute(compute.placement_changes.delete()))
+    store.change(lambda connection: connection.execute(compute.placement_changes.delete()))
     assert len(found(audit)) == 3
     assert all(mended for _, mended in audit.repair())
     assert found(audit) == [] and placement.consumers_of(ids['compute1']) == {server: SMALL}
@@ -350,7 +350,7 @@ def test_the_audit_finds_what_was_never_told(server, audit, placement, ids, stor
 def test_what_the_audit_cannot_mend(server, audit, placement, seen, ids, store):
     seen()
     placement.providers[ids['compute1']].inventories.pop('VCPU')
-    store.tell(lambda connection: connection.execute(compute.placement_changes.delete()))
+    store.change(lambda connection: connection.execute(compute.placement_changes.delete()))
     placement.set_allocations([placement.allocations_of(server)._replace(resources={})])
     placement.declare = lambda provider: None
     assert [mended for _, mended in audit.repair()] == [True, False]
@@ -360,7 +360,7 @@ def test_the_audit_empties_a_move_that_is_over(act, server, audit, seen, placeme
     act(server, 'resize', {'flavorRef': cloud.flavor('2', vcpus=2).flavorid})
     seen()
     assert found(audit) == []
-    store.tell(lambda connection: connection.execute(compute.placement_changes.delete()))
+    store.change(lambda connection: connection.execute(compute.placement_changes.delete()))
     act(server, 'confirmResize')
     assert seen()['compute1'] == {move(store): SMALL}
     assert found(audit) == [f'the allocation on compute1 in Placement of server {server}']
@@ -370,7 +370,7 @@ def test_the_audit_empties_a_move_that_is_over(act, server, audit, seen, placeme
 
 def test_the_audit_leaves_alone_what_is_about_to_be_told(server, audit, seen, store):
     seen()
-    store.tell(allocations.resize, server, 'compute1', {'vcpus': 2})
+    store.change(allocations.resize, server, 'compute1', {'vcpus': 2})
     assert found(audit) == []
 
 

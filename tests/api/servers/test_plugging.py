@@ -159,7 +159,7 @@ def move(api):
 
 
 def hosts_of(store, server_id):
-    return store.ask(allocations.hosts_of, server_id)
+    return store.query(allocations.hosts_of, server_id)
 
 
 def test_a_live_migration_waits_for_the_other_host(api, store, migrating, state, bound, tell, settle):

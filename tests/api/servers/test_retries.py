@@ -58,7 +58,7 @@ def events(api):
 
 def nothing_is_left(world, server):
     assert world.networks.ports(world.admin, server_ids=[server]) == []
-    assert world.store.ask(allocations.hosts_of, server) == set()
+    assert world.store.query(allocations.hosts_of, server) == set()
     return problems(world.store) == []
 
 
@@ -78,7 +78,7 @@ def test_another_host_boots_it(boot, state, fail, cloud, fault, events, number):
     assert [port.host for port in ports] == [host, host] and given in [port.id for port in ports]
     attachments = cloud.volumes.attachments(cloud.admin, server_ids=[server])
     assert len(attachments) == 2 and all(each.is_used for each in attachments)
-    assert cloud.store.ask(allocations.hosts_of, server) == {host} and problems(cloud.store) == []
+    assert cloud.store.query(allocations.hosts_of, server) == {host} and problems(cloud.store) == []
     tries = events(server)
     assert tries[-1] == (host, 'Success') and {result for _, result in tries[:-1]} <= {'Error'}
     assert {each for each, _ in tries[:-1]} <= set(HOSTS[:number])

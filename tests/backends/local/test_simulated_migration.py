@@ -37,7 +37,7 @@ def test_a_database_that_is_full_for_a_moment_ends_nothing(store, monkeypatch):
         raise DatabaseError('It is full.')
 
     with monkeypatch.context() as trouble:
-        trouble.setattr(store, 'tell', full)
+        trouble.setattr(store, 'change', full)
         with pytest.raises(HypervisorError):
             send(facts, MACHINE)
     send(facts, MACHINE)

@@ -74,9 +74,11 @@ def test_a_volume_that_grows_is_seen_to(listening, cinder, server_id, volume_id)
     until(lambda: 'extend_volume' in actions())
 
     until(lambda: cinder.volume(volume_id)['status'] == 'in-use')
-    devices = listening.service.store.ask(rows.block_devices_of, [server_id])
+    devices = listening.service.store.query(rows.block_devices_of, [server_id])
     until(
-        lambda: {each.volume_size for each in listening.service.store.ask(rows.block_devices_of, [server_id])} == {1, 3}
+        lambda: (
+            {each.volume_size for each in listening.service.store.query(rows.block_devices_of, [server_id])} == {1, 3}
+        )
     )
     assert len(devices) == 2
 

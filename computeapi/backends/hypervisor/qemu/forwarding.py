@@ -145,7 +145,7 @@ def lowest_port(*, privileged: bool) -> int:
 
 def commanded(monitor: Monitor, line: str) -> str:
     """The answer of QEMU's human monitor, which is the only interface to its user networks."""
-    return str(monitor.tell('human-monitor-command', {'command-line': line}))
+    return str(monitor.command('human-monitor-command', {'command-line': line}))
 
 
 def forwards_of(said: str) -> frozenset[Forward]:

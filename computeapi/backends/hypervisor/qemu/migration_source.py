@@ -145,7 +145,7 @@ def begin(work: GuestWork, monitor: Monitor, guest: QemuGuest, host: str, facts:
         if name in monitor.nodes():
             monitor.execute('blockdev-del', node_name=name)
         nbd = there | {'export': facts['disks'][disk.name]}
-        monitor.tell('blockdev-add', {'driver': 'raw', 'node-name': name, 'file': nbd, 'discard': 'unmap'})
+        monitor.command('blockdev-add', {'driver': 'raw', 'node-name': name, 'file': nbd, 'discard': 'unmap'})
         monitor.execute('blockdev-mirror', job_id=name, device=disk.name, target=name, sync='full')
     wanted = {mirror_of(disk) for disk in sent}
     work.until('copy', lambda: is_ready(monitor, wanted), COPY_SECONDS)
@@ -161,7 +161,7 @@ def show_certificate(work: GuestWork, monitor: Monitor, host: str) -> None:
     if credentials is not None:
         if any(each['name'] == name for each in monitor.execute('qom-list', path='/objects')):
             monitor.execute('object-del', id=name)
-        monitor.tell('object-add', credentials)
+        monitor.command('object-add', credentials)
     monitor.execute('migrate-set-parameters', tls_creds=name, tls_hostname=host if name else '')
 
 

@@ -74,9 +74,9 @@ class Monitor:
     def execute(self, command: str, **arguments: Any) -> Any:
         """QEMU's answer; write `_` for `-` in names. Refusal."""
         wanted = {name.replace('_', '-'): value for name, value in arguments.items()}
-        return self.tell(command, wanted)
+        return self.command(command, wanted)
 
-    def tell(self, command: str, arguments: dict[str, Any]) -> Any:
+    def command(self, command: str, arguments: dict[str, Any]) -> Any:
         try:
             return self._wait(self.client.execute(command, arguments), COMMAND_SECONDS)
         except ExecuteError as error:

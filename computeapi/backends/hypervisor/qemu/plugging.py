@@ -41,7 +41,7 @@ def connect(work: GuestWork, guest: QemuGuest, card: Card) -> None:
             # A netdev may be left over from an interrupted call.
             drop_netdev(monitor, card)
             add_netdev(monitor, networks.netdev(*there) | {'id': command_line.netdev_of(card)})
-            monitor.tell('device_add', device)
+            monitor.command('device_add', device)
 
 
 def add_netdev(monitor: Monitor, netdev: dict[str, Any]) -> None:
@@ -53,7 +53,7 @@ def add_netdev(monitor: Monitor, netdev: dict[str, Any]) -> None:
         finally:
             os.close(tap)
         netdev = {'type': 'tap', 'id': netdev['id'], 'fd': netdev['id']}
-    monitor.tell('netdev_add', netdev)
+    monitor.command('netdev_add', netdev)
 
 
 def unplug(work: GuestWork, interfaces: Iterable[Mapping[str, Any]]) -> None:

@@ -72,7 +72,7 @@ def begin(work: GuestWork, monitor: Monitor, disk: Disk, child: Child, disk_form
     qemu_img.create(child.part, size, disk_format=disk_format)
     file = monitor.lent(disks.file(child.part))
     node = {'driver': disk_format, 'node-name': JOB, 'file': file, 'discard': 'unmap', 'detect-zeroes': 'unmap'}
-    monitor.tell('blockdev-add', node)
+    monitor.command('blockdev-add', node)
     copying = {'job_id': JOB, 'device': disk.name, 'target': JOB, 'sync': 'full'}
     monitor.execute('blockdev-backup', **copying, auto_dismiss=False)
 

@@ -47,16 +47,16 @@ def connect(monitor: Monitor, guest: QemuGuest, disk: Disk) -> None:
     show(monitor, disk)
     for node in command_line.nodes(disk):
         if node['node-name'] not in there:
-            monitor.tell('blockdev-add', node | {'file': monitor.lent(node['file'])})
+            monitor.command('blockdev-add', node | {'file': monitor.lent(node['file'])})
     device = command_line.device(guest, disk)
     if device['id'] not in devices(monitor):
-        monitor.tell('device_add', device)
+        monitor.command('device_add', device)
 
 
 def show(monitor: Monitor, disk: Disk) -> None:
     """Add the credentials that QEMU needs to open the data."""
     if disk.credentials is not None and disk.credentials['id'] not in objects(monitor):
-        monitor.tell('object-add', monitor.lent(disk.credentials))
+        monitor.command('object-add', monitor.lent(disk.credentials))
 
 
 def detach(work: GuestWork, device: BlockDevice) -> None:
@@ -126,8 +126,8 @@ def reopen(monitor: Monitor, disk: Disk) -> int:
     """Replace an NBD connection, which keeps the size that it was opened with; returns the new size in bytes."""
     drop_unused(monitor, disk)
     name = next(name for name in files_of(disk) if name not in monitor.nodes())
-    monitor.tell('blockdev-add', disk.file | {'node-name': name})
-    monitor.tell('blockdev-reopen', {'options': [node_over(disk, name)]})
+    monitor.command('blockdev-add', disk.file | {'node-name': name})
+    monitor.command('blockdev-reopen', {'options': [node_over(disk, name)]})
     drop_unused(monitor, disk)
     return length_of(monitor, name)
 
@@ -183,9 +183,9 @@ def mirror(work: GuestWork, monitor: Monitor, disk: Disk, taken: Disk) -> None:
     if monitor.status_of(job) is None:
         forget(monitor, taken)
         show(monitor, taken)
-        monitor.tell('blockdev-add', monitor.lent(taken.file) | {'node-name': files_of(taken)[0]})
+        monitor.command('blockdev-add', monitor.lent(taken.file) | {'node-name': files_of(taken)[0]})
         # Both must have the same size during the copy.
-        monitor.tell('blockdev-add', node_over(taken) | {'size': length_of(monitor, disk.node)})
+        monitor.command('blockdev-add', node_over(taken) | {'size': length_of(monitor, disk.node)})
         monitor.execute('blockdev-mirror', job_id=job, device=disk.node, target=taken.node, sync='full')
     work.until(job, lambda: monitor.status_of(job) in (None, 'ready'), COPY_SECONDS)
     if monitor.status_of(job) == 'ready':
@@ -225,7 +225,7 @@ def show_all(monitor: Monitor, taken: Disk) -> None:
     """Make the full size of the new volume visible to the guest."""
     size = length_of(monitor, files_of(taken)[0])
     if length_of(monitor, taken.node) != size:
-        monitor.tell('blockdev-reopen', {'options': [node_over(taken)]})
+        monitor.command('blockdev-reopen', {'options': [node_over(taken)]})
         monitor.execute('block_resize', node_name=taken.node, size=size)
 
 

@@ -105,13 +105,13 @@ class RemoteHypervisor:
 
     def capabilities_of(self, host: str | None) -> frozenset[Capability]:
         """As its agent last reported; all capabilities if there has been no agent."""
-        agent = None if host is None else self.store.ask(agents.get, host)
+        agent = None if host is None else self.store.query(agents.get, host)
         known = Capability.__members__
         return frozenset(known[name] for name in known if agent is None or name in agent.capabilities)
 
     def hosts(self) -> Sequence[Host]:
         """As their agents last reported; hosts that are down count as off."""
-        nodes = self.store.ask(hypervisors.select)
+        nodes = self.store.query(hypervisors.select)
         return [_host(node, on=self._is_up(node.service)) for node in nodes]
 
     def upkeep(self) -> None:
@@ -122,7 +122,7 @@ class RemoteHypervisor:
         return not service.forced_down and seen is not None and self.clock() - seen <= self.down_after
 
     def _is_down(self, host: str | None) -> bool:
-        service = self.store.ask(services.of_compute_host, host)
+        service = self.store.query(services.of_compute_host, host)
         return service is None or not self._is_up(service)
 
     def guest_at(self, address: str) -> str | None:
@@ -143,7 +143,7 @@ class RemoteHypervisor:
 
     def connector(self, host: str) -> Mapping[str, Any]:
         """As its agent last reported, so that volumes can also be detached while the host is down."""
-        agent = self.store.ask(agents.get, host)
+        agent = self.store.query(agents.get, host)
         if agent is None:
             raise HostAway(host=host)
         return agent.connector
@@ -155,7 +155,7 @@ class RemoteHypervisor:
         """At the registered address of the host, whatever address its agent answers: proxies connect to it."""
         host = server.host or ''
         found: Console = self._ask(host, 'console', server, protocol)
-        nodes = self.store.ask(hypervisors.of_host, host)
+        nodes = self.store.query(hypervisors.of_host, host)
         if not nodes or not consoles.is_sound(found, protocol):
             raise HypervisorError(f'Host {host} sent an invalid response.')
         return found._replace(host=nodes[0].host_ip)
@@ -259,7 +259,7 @@ class RemoteHypervisor:
     def _is_outdated(self, server: Server | None) -> bool:
         """Whether the server's work has been claimed since, so that the claim is not the newest."""
         token = self.claim.token
-        return server is not None and 0 < token < self.store.ask(tasks.newest_claim, server.uuid)
+        return server is not None and 0 < token < self.store.query(tasks.newest_claim, server.uuid)
 
     def _call(self, host: str, method: str, arguments: Mapping[str, Any]) -> AgentAnswer:
         self.circuit_breaker.check(host)

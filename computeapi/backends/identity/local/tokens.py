@@ -172,7 +172,7 @@ class TokenManager(Manager):
         # Base64 may begin with "-", which commands take for an option.
         token, now = secrets.token_hex(32), self.clock()
         try:
-            login = self.store.tell(self._insert, token, login, scope, now)
+            login = self.store.change(self._insert, token, login, scope, now)
         except sa.exc.IntegrityError:
             # The project or the application credential has just been deleted.
             raise errors.NotAuthenticated() from None

@@ -86,7 +86,7 @@ class UserManager(RecordManager[User]):
         if password_hash is None or self.passwords.is_current(password_hash):
             return user
         anew = {'password_hash': self.passwords.hash(password)}
-        self.store.tell(self.records.update, anew, id=user.id, password_hash=password_hash)
+        self.store.change(self.records.update, anew, id=user.id, password_hash=password_hash)
         # Another login may have rehashed the password at the same time, or it may have been changed.
         return self.verified(self._found(user.id), password)
 

@@ -44,7 +44,7 @@ def give_up(job: Job, error: Exception) -> None:
     placement.remove_machines(job.platform, job.server)
     ports.disconnect(job.platform.networks, job.elevated, job.server)
     disks.release_all(job)
-    job.store.tell(allocations.release, job.server.uuid)
+    job.store.change(allocations.release, job.server.uuid)
     job.fail(error, vm_state=VMState.ERROR, power_state=PowerState.NOSTATE, network_info=[], **placement.HOSTLESS)
 
 

@@ -167,7 +167,7 @@ class Builder:
         volumes = {number: device.volume_id for number, device in enumerate(plan.devices) if device.volume_id}
         attachments: dict[int, str] = {}
         if not volumes:
-            self.store.tell(self.write, context, plan, attachments)
+            self.store.change(self.write, context, plan, attachments)
             return
         undo = functools.partial(disks.release, self.platform, context.elevated(), plan.first_id)
         with self.tasks.leased(BUILD, plan.first_id, context, {'reserving': True}, undo) as task:
