@@ -125,7 +125,7 @@ class Service:
 
     def observed(self, backend: Backend) -> Backend:
         """The same backend; if it is another service, the observers wrap the requests sent to it."""
-        if isinstance(backend, registry.Elsewhere):
+        if isinstance(backend, registry.ExternalService):
             backend.service.around.extend(each.neighbours for each in self.observers)
         return backend
 
@@ -196,7 +196,7 @@ class Service:
     def upkeep(self) -> None:
         """Maintain the hosts and volumes on this machine."""
         self.hypervisor.upkeep()
-        if isinstance(self.volumes, registry.Tended):
+        if isinstance(self.volumes, registry.NeedsUpkeep):
             self.volumes.upkeep()
         # A host that is up although it was forced down has nothing to restart, which would remove what was evacuated.
         evacuation.return_hosts(self.platform, self.hosts.running())
@@ -359,13 +359,13 @@ class Service:
         self.hosts.register()
         evacuation.return_hosts(self.platform, self.hosts.running())
         for backend in (self.images, self.networks, self.volumes):
-            if isinstance(backend, registry.Recovers):
+            if isinstance(backend, registry.Recoverable):
                 backend.recover()
 
     def found_otherwise(self) -> None:
         """Drop all cached state: the contents of the store were replaced."""
         for backend in (self.identity, self.images, self.networks, self.volumes, self.shares):
-            if isinstance(backend, registry.Remembers):
+            if isinstance(backend, registry.HasCache):
                 backend.forget()
         self.cloud.cells.forget()
         self.heartbeat.beat()

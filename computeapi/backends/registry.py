@@ -31,7 +31,7 @@ Maker = TypeVar('Maker')
 
 
 @runtime_checkable
-class Recovers(Protocol):
+class Recoverable(Protocol):
     """A backend with work of its own, which a process that died may have left unfinished."""
 
     def recover(self) -> None:
@@ -39,7 +39,7 @@ class Recovers(Protocol):
 
 
 @runtime_checkable
-class Tended(Protocol):
+class NeedsUpkeep(Protocol):
     """A backend that needs periodic maintenance on this machine."""
 
     def upkeep(self) -> None:
@@ -47,7 +47,7 @@ class Tended(Protocol):
 
 
 @runtime_checkable
-class Remembers(Protocol):
+class HasCache(Protocol):
     """A backend with a cache."""
 
     def forget(self) -> None:
@@ -55,7 +55,7 @@ class Remembers(Protocol):
 
 
 @runtime_checkable
-class Elsewhere(Protocol):
+class ExternalService(Protocol):
     """A backend that is another service of the cloud: a NeighbourService."""
 
     service: Any

@@ -52,12 +52,12 @@ def run(conf: cfg.ConfigOpts, options: argparse.Namespace, hooks: ServiceHooks |
         warn(conf, listening)
         listeners = open_default_listeners(conf, stack, options.host, conf.api.public_url or url(listening))
         guests.share_secret(conf, directory)
-        asked = guests.Asked(directly=stack.enter_context(guests.direct(conf)))
+        guest_sockets = guests.GuestSockets(directly=stack.enter_context(guests.direct(conf)))
         if options.metadata_port is not None:
             by_proxy = listening_at(options.host, options.metadata_port, '--metadata-port')
-            asked = asked._replace(by_proxy=stack.enter_context(by_proxy))
-        sockets = [listening, *asked.sockets]
-        with running(conf, directory, options.admin_password, asked, hooks, listeners) as (app, passwords):
+            guest_sockets = guest_sockets._replace(by_proxy=stack.enter_context(by_proxy))
+        sockets = [listening, *guest_sockets.sockets]
+        with running(conf, directory, options.admin_password, guest_sockets, hooks, listeners) as (app, passwords):
             shown = credentials.show(
                 conf.api.public_url or url(listening),
                 conf.api.auth_strategy,
@@ -125,13 +125,13 @@ def running(
     conf: cfg.ConfigOpts,
     directory: Directory,
     admin_password: str | None = None,
-    asked: guests.Asked = guests.NOWHERE,
+    guest_sockets: guests.GuestSockets = guests.NOWHERE,
     hooks: ServiceHooks | None = None,
     listeners: Sequence[ConsoleListener] = (),
 ) -> Iterator[tuple[WSGIApp, dict[str, str]]]:
     """Run the service, with its tables and the initial content; yields the app and the passwords of the users.
 
-    asked: the sockets for guests, if there are any.  listeners: the sockets for consoles, if there are any.
+    guest_sockets: the sockets for guests, if there are any.  listeners: the sockets for consoles, if there are any.
     """
     with ExitStack() as stack:
         around = hooks or ServiceHooks()
@@ -148,7 +148,7 @@ def running(
                 (schema.create if directory.temporary else schema.upgrade)(service.store)
                 passwords = bootstrap.prepare(service, directory, admin_password)
             app = load(service, 'standalone')
-            metadata = asked.apps(service)
+            metadata = guest_sockets.apps(service)
             app = guests.ByPort(app, metadata)
             # The directory is locked, so tasks of a previous process can be taken over at once.
             service.start(alone=service.store.url.database == str(directory.path / 'computeapi.db'))

@@ -31,7 +31,7 @@ class ByPort:
         return self.others.get(environ['SERVER_PORT'], self.app)(environ, start_response)
 
 
-class Asked(NamedTuple):
+class GuestSockets(NamedTuple):
     """The sockets for guests: through a proxy, which signs requests, or directly from guests on this machine."""
 
     by_proxy: socket.socket | None = None
@@ -50,7 +50,7 @@ class Asked(NamedTuple):
         return {str(listening.getsockname()[1]): way for listening, way in ways if listening is not None}
 
 
-NOWHERE = Asked()
+NOWHERE = GuestSockets()
 
 
 class GuestProxy:

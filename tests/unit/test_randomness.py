@@ -31,7 +31,7 @@ MAY_DRAW = {
     'compute/tasks/queue.py': 'which process has what',
     'db/idempotency_keys.py': 'which request has a key',
     'kit/kit.py': 'the token of the control API',
-    'kit/faults/occasions.py': 'has a seed of its own',
+    'kit/faults/call_selection.py': 'has a seed of its own',
     'kit/scenes/anonymity.py': 'a key',
     'kit/scenes/filling.py': 'has a seed of its own',
     'kit/scenes/synthetic.py': 'has a seed of its own',

@@ -38,7 +38,7 @@ READY_THERE = 'attachments'
 NAMES = [f'/dev/vd{letter}' for letter in ascii_lowercase]
 
 
-class WaitedInVain(Error):
+class VolumeTimeout(Error):
     text = 'Gave up after {seconds} s of waiting until {what}.'
 
 
@@ -127,11 +127,11 @@ def wait_for_volume(job: Job, what: str) -> None:
 
 
 def wait(job: Job, what: str, seconds: float, longest: float) -> None:
-    """NotYet, until *longest* seconds have passed, and then WaitedInVain. The interval is short at first, and at most
+    """NotYet, until *longest* seconds have passed, and then VolumeTimeout. The interval is short at first, and at most
     *seconds*."""
     passed = job.fence.passed(what)
     if passed >= longest:
-        raise WaitedInVain(seconds=longest, what=what)
+        raise VolumeTimeout(seconds=longest, what=what)
     raise NotYet(min(seconds, max(1, passed)))
 
 
@@ -313,7 +313,7 @@ def remove(job: Job, volume_id: str) -> None:
 
 def wait_until_removable(job: Job, owner: Context, volume_id: str) -> None:
     """NotYet while block storage is busy with the volume, up to a limit: then it stays."""
-    with contextlib.suppress(VolumeNotFound, WaitedInVain):
+    with contextlib.suppress(VolumeNotFound, VolumeTimeout):
         if job.platform.volumes.get(owner, volume_id).status in PASSING:
             wait_for_volume(job, f'volume {volume_id} can be deleted')
 

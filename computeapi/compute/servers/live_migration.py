@@ -75,7 +75,7 @@ LIVE_MIGRATE = Transition(
 )
 
 
-class Word(NamedTuple):
+class MigrationOperation(NamedTuple):
     """An operation on a live migration in progress: its recorded action and event, its name in refusals, and when."""
 
     name: str
@@ -85,13 +85,13 @@ class Word(NamedTuple):
 
 
 LEAVE_HOST = beside('leave_host')
-CANCEL = Word(
+CANCEL = MigrationOperation(
     'live_migration_cancel',
     'compute_live_migration_abort',
     'abort live migration',
     Requirement('abort live migration', while_doing={TaskState.MIGRATING}),
 )
-FORCE_COMPLETE = Word(
+FORCE_COMPLETE = MigrationOperation(
     'live_migration_force_complete',
     'compute_live_migration_force_complete',
     'force complete',
@@ -217,16 +217,21 @@ class LiveMigrations:
         return True
 
     def _steer(
-        self, context: Context, server: Server, migration: Migration, word: Word, status: MigrationStatus
+        self,
+        context: Context,
+        server: Server,
+        migration: Migration,
+        operation: MigrationOperation,
+        status: MigrationStatus,
     ) -> None:
         values = {'status': status, 'updated_at': self.changes.clock()}
         with self.changes.tasks.adding() as connection:
             if not server_migrations.change(connection, migration.id, values, RUNNING):
                 raise Invalid(
                     f'Migration {migration.id} state of instance {server.uuid} is {migration.status}. Cannot '
-                    f'{word.text} while the migration state is in this state.'
+                    f'{operation.text} while the migration state is in this state.'
                 )
-            self.changes.record(connection, context, server, word.name, event=word.event, host=server.host)
+            self.changes.record(connection, context, server, operation.name, event=operation.event, host=server.host)
             self.changes.tasks.hasten(connection, server.uuid)
 
 

@@ -26,7 +26,7 @@ OFF = (PowerState.SHUTDOWN, PowerState.CRASHED)
 ON = (PowerState.RUNNING, PowerState.PAUSED)
 
 
-class Stray(NamedTuple):
+class PowerMismatch(NamedTuple):
     """The power states that the machine of a server must not have, and the transition that follows if it does."""
 
     power: tuple[PowerState, ...]
@@ -34,9 +34,9 @@ class Stray(NamedTuple):
 
 
 STRAYS = {
-    VMState.ACTIVE: Stray(OFF, POWERED_OFF),
-    VMState.PAUSED: Stray(OFF, PAUSED_IS_OFF),
-    VMState.STOPPED: Stray(ON, STOPPED_IS_ON),
+    VMState.ACTIVE: PowerMismatch(OFF, POWERED_OFF),
+    VMState.PAUSED: PowerMismatch(OFF, PAUSED_IS_OFF),
+    VMState.STOPPED: PowerMismatch(ON, STOPPED_IS_ON),
 }
 """By vm_state of the server."""
 

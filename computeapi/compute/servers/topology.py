@@ -30,18 +30,18 @@ class Topology(NamedTuple):
 
 def topology_of(server: Server) -> Topology:
     """The topology; without nodes for a server that requests none, or that is on no host."""
-    wishes = Wishes(server)
-    count = wishes.nodes() if server.host is not None else 0
-    threads = wishes.number('cpu_threads') or 1
+    properties = TopologyProperties(server)
+    count = properties.nodes() if server.host is not None else 0
+    threads = properties.number('cpu_threads') or 1
     nodes = []
     for index in range(count):
-        vcpus = wishes.vcpus(index) or share(server.vcpus, index, count)
-        memory_mb = wishes.number(f'numa_mem.{index}') or server.memory_mb // count
+        vcpus = properties.vcpus(index) or share(server.vcpus, index, count)
+        memory_mb = properties.number(f'numa_mem.{index}') or server.memory_mb // count
         nodes.append(Node(vcpus, memory_mb, siblings(vcpus, threads)))
-    return Topology(nodes, wishes.page_size() if nodes else None)
+    return Topology(nodes, properties.page_size() if nodes else None)
 
 
-class Wishes:
+class TopologyProperties:
     """What a server's flavor, or else its image, says about CPUs and memory; invalid values are ignored."""
 
     def __init__(self, server: Server):

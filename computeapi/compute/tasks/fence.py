@@ -78,7 +78,7 @@ class Fence:
 
     def before(self, neighbour: T) -> T:
         """The same service, which is not called for a task that belongs to another worker by now."""
-        return cast(T, Before(neighbour, self.look))
+        return cast(T, CheckedProxy(neighbour, self.look))
 
     def look(self) -> None:
         """Superseded if another worker has taken over. The claim is looked up at most once per quarter of the lease."""
@@ -98,7 +98,7 @@ class Fence:
         return 0
 
 
-class Before:
+class CheckedProxy:
     """A proxy that calls a check before each use of the object."""
 
     def __init__(self, thing: Any, look: Any):

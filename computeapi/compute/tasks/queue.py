@@ -39,7 +39,7 @@ WAITS = 'waits'
 PREPARING = 'preparing'
 
 
-class Doable(Protocol):
+class Queueable(Protocol):
     """Something that can be queued: workers know it by its kind."""
 
     kind: str
@@ -81,7 +81,7 @@ class Tasks:
     def add(
         self,
         connection: sa.Connection,
-        work: Doable,
+        work: Queueable,
         server_id: str,
         context: Context,
         arguments: Mapping[str, Any] | None = None,
@@ -118,7 +118,7 @@ class Tasks:
     def add_all(
         self,
         connection: sa.Connection,
-        work: Doable,
+        work: Queueable,
         action_ids: Mapping[str, int],
         context: Context,
         arguments: Mapping[str, Any],
@@ -130,7 +130,7 @@ class Tasks:
             connection, [{**facts, 'server_id': server_id, 'action_id': id} for server_id, id in action_ids.items()]
         )
 
-    def add_once(self, connection: sa.Connection, work: Doable, server_id: str, context: Context) -> None:
+    def add_once(self, connection: sa.Connection, work: Queueable, server_id: str, context: Context) -> None:
         """Queue work whose tasks are all alike: once is enough if none has begun."""
         if rows.is_waiting(connection, work.kind, server_id):
             self.hasten(connection, server_id)
@@ -140,7 +140,7 @@ class Tasks:
     @contextmanager
     def leased(
         self,
-        work: Doable,
+        work: Queueable,
         server_id: str,
         context: Context,
         arguments: Mapping[str, Any],
@@ -294,7 +294,7 @@ class Tasks:
             for server_id in rows.held_servers(connection):
                 self.hasten(connection, server_id)
 
-    def remove(self, connection: sa.Connection, work: Doable, server_id: str) -> list[int]:
+    def remove(self, connection: sa.Connection, work: Queueable, server_id: str) -> list[int]:
         """Remove work on a server, even if a worker is running it; returns the actions that it was for."""
         return rows.remove(connection, work.kind, server_id)
 

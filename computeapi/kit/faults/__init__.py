@@ -104,14 +104,14 @@ class Faults:
 
     def _hit(self, operation: str, server: Server) -> Iterator[tuple[FaultRule, DriverRule]]:
         for rule in self.about_work:
-            if rule.concerns_work(operation) and rule.servers.holds(server) and rule.occasions.take():
+            if rule.concerns_work(operation) and rule.servers.holds(server) and rule.selection.take():
                 yield rule, rule.driver_rule(operation)
 
     def _standing(self, made: builtins.list[tuple[FaultRule, DriverRule]]) -> Iterator[DriverRule]:
         """The rules that still apply: those that were not removed. Hanging work continues when the time of its rule is
         over."""
         for rule, each in made:
-            left = rule.occasions.left()
+            left = rule.selection.left()
             if rule in self.about_work and not (each.effect == HANG and not left):
                 yield replace(each, look_again=min(each.look_again, left))
 

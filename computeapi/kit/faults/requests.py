@@ -51,7 +51,7 @@ class FaultyApp:
         up."""
         asked, seconds = RequestFacts(environ, self.service), 0.0
         for rule in self.faults.about_requests:
-            if concerns(rule, asked) and rule.occasions.take():
+            if concerns(rule, asked) and rule.selection.take():
                 seconds += rule.seconds()
                 if rule.facts.keys() & {'status', 'cut', 'trickle'}:
                     return rule, seconds

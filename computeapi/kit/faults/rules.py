@@ -13,7 +13,7 @@ import re2
 
 from computeapi.backends.hypervisor.behaviour import FAIL, HANG, OPERATIONS, SLOW, DriverRule, ServerCondition
 from computeapi.errors import Invalid
-from computeapi.kit.faults.occasions import Occasions
+from computeapi.kit.faults.call_selection import CallSelection
 from computeapi.kit.operations import APIS, operation_meant
 from computeapi.kit.removable import Removable
 from computeapi.versions import COMPUTE
@@ -105,7 +105,7 @@ class FaultRule(Removable):
         CHECKED.check(self.facts, COMPUTE.max, False)
         _check_effect(self.facts)
         self.id, self._remove = next(self._ids), remove
-        self.occasions = Occasions(clock, **{name: self.facts[name] for name in WHEN if name in self.facts})
+        self.selection = CallSelection(clock, **{name: self.facts[name] for name in WHEN if name in self.facts})
         self.servers = ServerCondition(
             facts.get('server', ''), facts.get('project'), facts.get('metadata', {}), facts.get('host')
         )
@@ -119,7 +119,7 @@ class FaultRule(Removable):
     @property
     def hits(self) -> int:
         """How many calls the rule was applied to."""
-        return self.occasions.hits
+        return self.selection.hits
 
     @property
     def about_requests(self) -> bool:
@@ -129,7 +129,7 @@ class FaultRule(Removable):
     def seconds(self) -> float:
         """The delay of a call, random within the limits."""
         jitter = self.facts.get('jitter', 0)
-        return float(self.facts.get('delay', 0) + (self.occasions.random.uniform(0, jitter) if jitter else 0))
+        return float(self.facts.get('delay', 0) + (self.selection.random.uniform(0, jitter) if jitter else 0))
 
     def concerns_work(self, operation: str) -> bool:
         return self.facts.get('hypervisor') in (operation, '*')

@@ -9,7 +9,7 @@ Parsing = Generator[int, bytes, None]
 """A generator that yields the number of bytes that it needs, and is sent them."""
 
 
-class Unspeakable(EOFError):
+class ProtocolViolation(EOFError):
     """The client violated the protocol."""
 
 

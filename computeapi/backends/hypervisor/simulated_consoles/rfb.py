@@ -4,7 +4,7 @@ import socket
 import struct
 from collections.abc import Callable
 
-from computeapi.backends.hypervisor.simulated_consoles.conversation import Parsing, Unspeakable, converse
+from computeapi.backends.hypervisor.simulated_consoles.conversation import Parsing, ProtocolViolation, converse
 from computeapi.backends.hypervisor.simulated_consoles.screen import (
     CELL_HEIGHT,
     DEPTHS,
@@ -47,10 +47,10 @@ class Session:
         """Parses everything that the client sends."""
         self.send(VERSION)
         if (yield len(VERSION)) != VERSION:
-            raise Unspeakable
+            raise ProtocolViolation
         self.send(bytes([1, NO_SECURITY]))
         if (yield 1) != bytes([NO_SECURITY]):
-            raise Unspeakable
+            raise ProtocolViolation
         self.send(struct.pack('>I', ACCEPTED))
         # The shared flag, which is ignored: everybody shares the screen.
         yield 1
@@ -59,7 +59,7 @@ class Session:
         while True:
             [kind] = yield 1
             if kind not in MESSAGES:
-                raise Unspeakable
+                raise ProtocolViolation
             yield from MESSAGES[kind](self)
 
     # ------------------------------------------------------------------ messages of clients
@@ -67,7 +67,7 @@ class Session:
     def set_pixel_format(self) -> Parsing:
         pixels = PixelFormat.unpacked((yield 19)[3:])
         if pixels.bits not in DEPTHS or not pixels.true_colour:
-            raise Unspeakable
+            raise ProtocolViolation
         self.painter = Painter(pixels)
 
     def set_encodings(self) -> Parsing:
@@ -95,7 +95,7 @@ class Session:
         """Clipboard text of the client is ignored."""
         [length] = struct.unpack('>3xI', (yield 7))
         if length > MOST_PASTED:
-            raise Unspeakable
+            raise ProtocolViolation
         yield length
 
     # ------------------------------------------------------------------ updates

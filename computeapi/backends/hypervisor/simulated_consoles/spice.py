@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 
 from computeapi.backends.hypervisor.simulated_consoles import spice_link
-from computeapi.backends.hypervisor.simulated_consoles.conversation import Parsing, Unspeakable, converse
+from computeapi.backends.hypervisor.simulated_consoles.conversation import Parsing, ProtocolViolation, converse
 from computeapi.backends.hypervisor.simulated_consoles.screen import (
     CELL_HEIGHT,
     COLUMNS,
@@ -76,7 +76,7 @@ class Channel:
         while True:
             kind, size = HEADER.unpack((yield HEADER.size))
             if size > MOST_BYTES:
-                raise Unspeakable
+                raise ProtocolViolation
             hear(kind, (yield size))
 
     def check(self, request: LinkRequest) -> None:
@@ -130,7 +130,7 @@ def begin_inputs(channel: Channel, request: LinkRequest) -> Callable[[int, bytes
         nonlocal motions
         if kind in (KEY_DOWN, KEY_UP):
             if len(body) != 4:
-                raise Unspeakable
+                raise ProtocolViolation
             [code] = struct.unpack('<I', body)
             if kind == KEY_DOWN:
                 terminal.type(keyboard.press(code))

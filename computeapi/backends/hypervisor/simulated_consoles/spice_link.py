@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from computeapi.backends.hypervisor.simulated_consoles.conversation import Unspeakable
+from computeapi.backends.hypervisor.simulated_consoles.conversation import ProtocolViolation
 
 MAGIC, MAJOR, MINOR = b'REDQ', 2, 2
 HEADER = struct.Struct('<4sIII')
@@ -32,7 +32,7 @@ class LinkRequest(NamedTuple):
     able: int
 
 
-class LinkRefused(Unspeakable):
+class LinkRefused(ProtocolViolation):
     """status: the link error sent to the client."""
 
     def __init__(self, status: int):
@@ -44,7 +44,7 @@ def requested() -> Generator[int, bytes, LinkRequest]:
     """The client's link request; LinkRefused."""
     magic, major, _, size = HEADER.unpack((yield HEADER.size))
     if magic != MAGIC or not REQUEST.size <= size <= MOST_BYTES:
-        raise Unspeakable
+        raise ProtocolViolation
     body = yield size
     if major != MAJOR:
         raise LinkRefused(OTHER_VERSION)
@@ -63,17 +63,17 @@ def words(body: bytes, at: int, count: int) -> tuple[int, ...]:
 
 
 def admitted(send: Callable[[bytes], None]) -> Generator[int, bytes, None]:
-    """Admit any client that can encrypt with the public key; Unspeakable otherwise. There is no password."""
+    """Admit any client that can encrypt with the public key; ProtocolViolation otherwise. There is no password."""
     send(reply(FINE))
     [way] = struct.unpack('<I', (yield 4))
     ticket = yield KEY_BITS // 8
     if way != TICKET:
-        raise Unspeakable
+        raise ProtocolViolation
     try:
         key().decrypt(ticket, padding.OAEP(padding.MGF1(SHA1()), SHA1(), None))
     except ValueError:
         send(struct.pack('<I', DENIED))
-        raise Unspeakable from None
+        raise ProtocolViolation from None
     send(struct.pack('<I', FINE))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 
-class Occasions:
+class CallSelection:
     """Decides for each call whether it is hit; thread-safe.
 
     probability: of a hit, drawn with *seed*, so that the same calls are hit the next time.  nth: the first call that
