@@ -1,7 +1,7 @@
 """The attributes of each kind of resource that clients can set and see."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -62,7 +62,7 @@ IPV6_MODE = {'enum': ['slaac', 'dhcpv6-stateful', 'dhcpv6-stateless', None]}
 VNIC_TYPE = {
     'enum': ['normal', 'direct', 'direct-physical', 'macvtap', 'baremetal', 'virtio-forwarder', 'smart-nic', 'vdpa']
 }
-PROFILE = {'type': 'object', 'maxProperties': MAX_ITEMS}
+PROFILE = {'type': ['object', 'null'], 'maxProperties': MAX_ITEMS}
 PROTOCOL = {'type': ['string', 'integer', 'null'], 'maxLength': 32}
 PORT_NUMBER = {'type': ['integer', 'null']}
 
@@ -71,6 +71,9 @@ PROVIDER = {
     'provider:physical_network': {'type': ['string', 'null'], 'maxLength': 64},
     'provider:segmentation_id': {'type': ['integer', 'null'], 'minimum': 1, 'maximum': (1 << 24) - 1},
 }
+
+EMPTY: Mapping[str, Callable[[], Any]] = {'array': list, 'object': dict}
+"""What null stands for, by type."""
 
 PREFIX_LENGTHS = ('default_prefixlen', 'min_prefixlen', 'max_prefixlen')
 
@@ -107,7 +110,8 @@ class NeutronResource:
         self.create = Schema(wrapped(name, {**COMMON, **new, **both, **create}, *required))
         self.update = Schema(wrapped(name, {**COMMON, **both, **update}))
         self.privileged, self.hidden, self.texts = frozenset(privileged), frozenset(hidden), frozenset(texts)
-        self.lists = frozenset(name for name, schema in both.items() if schema.get('type') == ['array', 'null'])
+        nullable = {name: schema['type'][0] for name, schema in both.items() if 'null' in schema.get('type', ())}
+        self.empty = {name: EMPTY[kind] for name, kind in nullable.items() if kind in EMPTY}
         self.types = {name: schema.get('type', ()) for name, schema in {**both, **create}.items()}
 
     def facts(self, context: Context, schema: Schema, document: dict[str, Any]) -> dict[str, Any]:
@@ -115,7 +119,8 @@ class NeutronResource:
         document = converted(self.name, self.types, document)
         schema.check(document)
         facts = {
-            name: [] if value is None and name in self.lists else value for name, value in document[self.name].items()
+            name: self.empty[name]() if value is None and name in self.empty else value
+            for name, value in document[self.name].items()
         }
         # Anyone may set a privileged attribute of a new resource to false, its default.
         usual = {name for name in facts if facts[name] is False} if schema is self.create else set()

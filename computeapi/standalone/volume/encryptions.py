@@ -8,19 +8,19 @@ from computeapi.standalone.access import ADMIN, CALLER
 from computeapi.standalone.fields import time
 from computeapi.standalone.pairs import present
 from computeapi.standalone.schema import wrapped
-from computeapi.standalone.volume.documents import NAME, NOTHING, TEXT
+from computeapi.standalone.volume.documents import NAME, NOTHING
 from computeapi.standalone.volume.service import CinderController
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
 FACTS = {
-    'provider': TEXT,
+    'provider': {'type': 'string', 'maxLength': 255},
     'cipher': NAME,
     'key_size': {'anyOf': [{'type': 'integer', 'minimum': 0, 'maximum': 1 << 20}, NOTHING]},
     'control_location': {'type': 'string', 'enum': ['front-end', 'back-end']},
 }
 SHOWN = ('volume_type_id', 'encryption_id', *FACTS)
-CREATE = wrapped('encryption', FACTS, 'provider')
+CREATE = wrapped('encryption', FACTS, 'provider', 'control_location')
 UPDATE = wrapped('encryption', FACTS)
 MISSING = 'Volume type encryption for type {} does not exist.'
 

@@ -53,6 +53,16 @@ def test_null_is_an_empty_list_of_a_port(ask, create, net, name):
     assert changed.json['port'][name] == []
 
 
+def test_null_empties_the_binding_profile_of_a_port(ask, create, net):
+    port = create('ports', network_id=net[0]['id'], by='admin', **{'binding:profile': None})
+    assert port['binding:profile'] == {}
+    for profile in ({'hue': 'red'}, None):
+        asked = {'port': {'binding:profile': profile}}
+        changed = ask(f'PUT /ports/{port["id"]}', asked, by='admin', expect=200)
+        assert changed.json['port']['binding:profile'] == (profile or {})
+    ask(f'PUT /ports/{port["id"]}', {'port': {'binding:profile': None}}, expect=403)
+
+
 def test_null_is_the_default_of_a_subnet_and_a_mac_address(create):
     network = create('networks')['id']
     given = dict.fromkeys(('allocation_pools', 'dns_nameservers', 'host_routes'))

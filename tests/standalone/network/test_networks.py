@@ -657,6 +657,7 @@ def test_a_gateway_has_other_addresses_while_floating_ips_lead_through_it(ask, c
 
     [held] = router['external_gateway_info']['external_fixed_ips']
     assert move({'subnet_id': held['subnet_id']}) == [held]
+    assert move(held, {'subnet_id': held['subnet_id']}) == [held], 'it names nothing new, as in Neutron'
     assert move({'ip_address': '203.0.113.50'}) == [{**held, 'ip_address': '203.0.113.50'}]
     assert ask(f'GET /floatingips/{floating["id"]}').json['floatingip']['router_id'] == router['id']
     ask(f'PUT /routers/{router["id"]}', {'router': {'external_gateway_info': {}}}, by='admin', expect=409)

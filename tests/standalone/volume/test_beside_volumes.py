@@ -295,11 +295,11 @@ def test_encrypted_types(ask, create, kind):
     plain = create(volume_type='__DEFAULT__')
     assert not plain['encrypted']
     assert ask(f'GET /v3/volumes/{plain["id"]}/encryption').json == {'encryption_key_id': None}
-    asked = {'provider': 'luks', 'cipher': 'aes-xts-plain64', 'key_size': 256}
+    asked = {'provider': 'luks', 'cipher': 'aes-xts-plain64', 'key_size': 256, 'control_location': 'front-end'}
+    ask(f'POST {path}', {'encryption': {'provider': 'luks'}}, by='admin', expect=400)
     made = ask(f'POST {path}', {'encryption': asked}, by='admin').json['encryption']
     assert made == {
         **asked,
-        'control_location': 'front-end',
         'volume_type_id': kind['id'],
         'encryption_id': made['encryption_id'],
     }
@@ -313,7 +313,7 @@ def test_encrypted_types(ask, create, kind):
     assert ask(f'GET {path}', by='admin').json.items() >= {**asked, 'key_size': 128}.items()
     volume = create(volume_type='disk')
     assert volume['encrypted']
-    facts = {**asked, 'key_size': 128, 'control_location': 'front-end', 'encryption_key_id': None}
+    facts = {**asked, 'key_size': 128, 'encryption_key_id': None}
     assert ask(f'GET /v3/volumes/{volume["id"]}/encryption').json == facts
     ask(f'GET /v3/volumes/{volume["id"]}/encryption', by='bob', expect=404)
     ask(f'DELETE {path}/{made["encryption_id"]}', by='admin', expect=400)
@@ -322,6 +322,8 @@ def test_encrypted_types(ask, create, kind):
     assert ask(f'GET {path}', by='admin').json == {}
     ask(f'PUT {path}/provider', less, by='admin', expect=404)
     ask(f'POST {path}', {'encryption': asked}, by='admin')
+    unnamed = {'encryption': {'provider': '', 'control_location': 'back-end'}}
+    assert ask(f'PUT {path}/provider', unnamed, by='admin').json == unnamed
     ask(f'DELETE {path}/provider', by='admin', expect=202)
     assert ask(f'GET {path}', by='admin').json == {}
 

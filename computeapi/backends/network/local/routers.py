@@ -169,7 +169,7 @@ def _set_gateway(work: Work, router_id: str, info: Document) -> None:
     if enable_snat not in (None, current.get('enable_snat', True)) and not work.context.is_admin:
         raise errors.Forbidden('rule:create_router:external_gateway_info:enable_snat is disallowed by policy')
     if network_id == current.get('network_id'):
-        if addresses and addresses != current['external_fixed_ips']:
+        if addresses and _named(addresses) != _named(current['external_fixed_ips']):
             _move_gateway(work, router_id, addresses)
     else:
         if current:
@@ -177,6 +177,13 @@ def _set_gateway(work: Work, router_id: str, info: Document) -> None:
         if network_id:
             _add_gateway(work, router_id, network_id, addresses)
     ROUTERS.update(work, router_id, {'enable_snat': enable_snat is not False})
+
+
+def _named(addresses: list[Document]) -> tuple[set[str], set[str]]:
+    """The subnets and the addresses that are named. As in Neutron, a gateway whose names stay does not change: it gets
+    no further address of the same subnet, for example."""
+    subnet_ids, texts = ({each[name] for each in addresses if name in each} for name in ('subnet_id', 'ip_address'))
+    return subnet_ids, texts
 
 
 def _add_gateway(work: Work, router_id: str, network_id: str, addresses: list[Document] | None) -> None:
