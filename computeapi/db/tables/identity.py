@@ -93,6 +93,7 @@ class Role(NamedTuple):
     name: str
     description: AnyText
     immutable: bool
+    extra: dict[str, Any]
 
 
 roles = table('identity_roles', Role, sa.UniqueConstraint('domain_id', 'name'))

@@ -72,7 +72,7 @@ def _role(scene: Scene, name: str) -> str:
         if not scene.row('roles', role_id)['domain_id']:
             return role_id
     row: Values = {'id': scene.made_id('roles', name).replace('-', ''), 'domain_id': '', 'name': name}
-    scene.keep('roles', row | {'description': '', 'immutable': False}, ())
+    scene.keep('roles', row | {'description': '', 'immutable': False, 'extra': {}}, ())
     return str(row['id'])
 
 

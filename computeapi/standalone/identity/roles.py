@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from computeapi import errors
 from computeapi.db.role_assignments import NO_DOMAIN, Role
 from computeapi.standalone.access import ADMIN, require
 from computeapi.standalone.identity.access import ANY_CALLER, CLOUD_READER, MANAGED_ROLES, ROLE_READER, SYSTEM_READER
@@ -14,11 +13,13 @@ from computeapi.standalone.identity.base import (
     TEXT,
     KeystoneController,
     collection,
+    fields,
     filters,
+    record,
     shown,
     url,
 )
-from computeapi.standalone.schema import optional, wrapped
+from computeapi.standalone.schema import optional
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
@@ -28,8 +29,8 @@ PROPERTIES = {
     'domain_id': optional(ID),
     'options': OPTIONS,
 }
-CREATE = wrapped('role', PROPERTIES, 'name')
-UPDATE = wrapped('role', PROPERTIES)
+CREATE = record('role', PROPERTIES, 'name')
+UPDATE = record('role', PROPERTIES)
 
 
 class KeystoneRoles(KeystoneController):
@@ -45,8 +46,8 @@ class KeystoneRoles(KeystoneController):
 
     @operation('POST', policy=ADMIN, body=CREATE, status=201)
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
-        domain_id = body['role'].get('domain_id') or NO_DOMAIN
-        return {'role': role_view(req, self.identity.roles.create(domain_id=domain_id, **_columns(body['role'])))}
+        values = _columns(body['role'], PROPERTIES, {})
+        return {'role': role_view(req, self.identity.roles.create(**values))}
 
     @operation('GET', '/{role_id}', policy=ANY_CALLER)
     def show(self, req: Request, role_id: str) -> dict[str, Any]:
@@ -60,9 +61,8 @@ class KeystoneRoles(KeystoneController):
     @operation('PATCH', '/{role_id}', policy=ADMIN, body=UPDATE)
     def update(self, req: Request, role_id: str, body: dict[str, Any]) -> dict[str, Any]:
         current = role_view(req, self.identity.roles.get(role_id))
-        if body['role'].get('domain_id', current['domain_id']) != current['domain_id']:
-            raise errors.Invalid('Invalid input for field/attribute domain_id. It cannot be changed.')
-        return {'role': role_view(req, self.identity.roles.update(role_id, **_columns(body['role'])))}
+        changes = _columns(body['role'], PROPERTIES.keys() - {'domain_id'}, current)
+        return {'role': role_view(req, self.identity.roles.update(role_id, **changes))}
 
     @operation('DELETE', '/{role_id}', policy=ADMIN, status=204)
     def delete(self, req: Request, role_id: str) -> None:
@@ -134,8 +134,11 @@ def role_view(req: Request, role: Role) -> dict[str, Any]:
     return shown(req, 'roles', role, ('name', 'description'), domain_id=role.domain_id or None, options=options)
 
 
-def _columns(role: dict[str, Any]) -> dict[str, Any]:
-    columns: dict[str, Any] = {name: role[name] or '' for name in ('name', 'description') if name in role}
-    if 'immutable' in role.get('options', {}):
-        columns['immutable'] = bool(role['options']['immutable'])
+def _columns(role: dict[str, Any], names: Iterable[str], current: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns for the role in a body, whose options are a column each."""
+    columns = fields(role, names, current)
+    if 'domain_id' in columns:
+        columns['domain_id'] = columns['domain_id'] or NO_DOMAIN
+    for name, value in columns.pop('options', {}).items():
+        columns[name] = bool(value)
     return columns

@@ -486,6 +486,19 @@ def test_the_life_of_a_role(ask, admin, demo):
     ask('POST /v3/roles', {'role': {}}, by=admin, expect=400)
 
 
+def test_a_role_has_attributes_that_clients_add(ask, admin):
+    asked = {'name': 'operator', 'email': 'ops@example.org'}
+    role = ask('POST /v3/roles', {'role': asked}, by=admin, expect=201).json['role']
+    assert role.items() >= asked.items()
+    path = f'/v3/roles/{role["id"]}'
+    changed = ask(f'PATCH {path}', {'role': {'floor': 3, 'email': None, 'links': role['links']}}, by=admin).json['role']
+    assert 'email' not in changed
+    assert changed['floor'] == 3
+    assert ask(f'GET {path}', by=admin).json['role'] == changed
+    ask(f'PATCH {path}', {'role': {'domain_id': 'default'}}, by=admin, expect=400)
+    ask('POST /v3/roles', {'role': asked | {'email': ['x']}}, by=admin, expect=400)
+
+
 def test_finding_roles(ask, admin):
     def names(query):
         return [role['name'] for role in ask(f'GET /v3/roles{query}', by=admin).json['roles']]

@@ -49,11 +49,19 @@ class RoleManager(RecordManager[Role]):
     noun = 'role'
     parts = {'domain_id': DOMAINS}
 
-    def create(self, name: str, *, description: str = '', domain_id: str = NO_DOMAIN, immutable: bool = False) -> Role:
+    def create(
+        self,
+        name: str,
+        *,
+        description: str = '',
+        domain_id: str = NO_DOMAIN,
+        immutable: bool = False,
+        extra: dict[str, Any] | None = None,
+    ) -> Role:
         with self.change() as connection:
             self._refuse_twin(connection, name, domain_id)
-            values = {'name': name, 'description': description, 'domain_id': domain_id, 'immutable': immutable}
-            return self.insert(connection, **values)
+            facts = {'description': description, 'domain_id': domain_id, 'immutable': immutable}
+            return self.insert(connection, name=name, extra=extra or {}, **facts)
 
     @repeated
     def update(self, role_id: str, **changes: Any) -> Role:
