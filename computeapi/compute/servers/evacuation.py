@@ -7,10 +7,10 @@ from collections.abc import Collection
 from computeapi.backends.hypervisor import HypervisorError, NotYet, Outdated, PowerState
 from computeapi.compute.hosts import is_host_up
 from computeapi.compute.platform import Platform
-from computeapi.compute.servers import config_drive, disks, moves, placement, plugging, signatures
+from computeapi.compute.servers import config_drive, disks, moves, placement, plugging, ports, signatures
 from computeapi.compute.servers.changes import Changes, check, locked
 from computeapi.compute.tasks.job import Job
-from computeapi.compute.tasks.transition import Transition
+from computeapi.compute.tasks.transition import Transition, beside
 from computeapi.context import Context
 from computeapi.db import allocations, hypervisors, server_migrations
 from computeapi.db.server_migrations import Migration
@@ -46,6 +46,7 @@ EVACUATE = Transition(
     failed=strand,
     undo=moves.undo,
 )
+ABANDON = beside('abandon_host')
 
 
 class Evacuations:
@@ -90,44 +91,59 @@ def evacuate(job: Job) -> None:
     with job.event('rebuild_server', job.platform.conf.host):
         migration = moves.find_host(job, migration, moves.spec_elsewhere(job))
     with job.event('compute_rebuild_instance', migration.dest_host):
-        if job.server.host != migration.dest_host:
-            boot(job, migration, runs)
-        placement.connect(job)
-        if runs:
-            plugging.wait(job)
-        abandon(job, migration)
+        prepare(job, migration.dest_host)
+        boot(job, migration, runs)
+    where = placement.on(job.platform, migration.dest_host, migration.dest_node)
     with job.store.write() as connection:
-        allocations.release(connection, job.server.uuid, keep=job.server.host)
+        allocations.release(connection, job.server.uuid, keep=migration.dest_host)
         moves.mark(job, connection, migration, MigrationStatus.DONE)
+        # Clients that see the new host may act on the server.
         job.conclude(
             connection,
             vm_state=VMState.ACTIVE if runs else VMState.STOPPED,
             power_state=PowerState.RUNNING if runs else PowerState.SHUTDOWN,
             launched_at=job.clock(),
             fault=None,
+            **where,
         )
+        if migration.source_host is not None:
+            leaving = {'host': migration.source_host}
+            job.platform.tasks.add(connection, ABANDON, job.server.uuid, job.elevated, leaving)
+
+
+def prepare(job: Job, host: str | None) -> None:
+    """Let the new host use the ports and volumes of the server, unless that is done."""
+    if job.server.task_state == TaskState.REBUILD_SPAWNING:
+        return
+    placement.clear(job, host)
+    signatures.check_own(job)
+    placement.bind(job.platform, job.elevated, job.server, host)
+    ports.describe(job, job.server.network_info)
+    disks.reconnect(job.platform, job.elevated, job.server, host)
+    job.save(task_state=TaskState.REBUILD_SPAWNING)
 
 
 def boot(job: Job, migration: Migration, runs: bool) -> None:
-    """Create the machine on the new host; only then the server moves there."""
-    if job.server.task_state != TaskState.REBUILD_SPAWNING:
-        placement.clear(job, migration.dest_host)
-        job.save(task_state=TaskState.REBUILD_SPAWNING)
-    signatures.check_own(job)
-    disks.reconnect(job.platform, job.elevated, job.server, migration.dest_host)
+    """Create the machine on the new host, unless that is done."""
     there = placement.at(job.server, migration.dest_host)
     job.driver.spawn(there, job.devices(), config_drive.of(job, there), migration.source_host)
-    if not runs:
+    if runs:
+        plugging.wait(job)
+    else:
         job.driver.power_off(there)
-    job.save(**placement.on(job.platform, migration.dest_host, migration.dest_node))
 
 
-def abandon(job: Job, migration: Migration) -> None:
-    """Destroy the machine on the old host, too, if that can be reached."""
-    try:
-        job.driver.destroy(placement.at(job.server, migration.source_host))
-    except HypervisorError as error:
-        LOG.warning('Host %s still has the virtual machine of %s: %s', migration.source_host, job.server.uuid, error)
+@ABANDON.work
+def abandon(job: Job) -> None:
+    """Destroy the machine on the old host, too, if that can be reached; else it is destroyed once the host is back."""
+    host = job.arguments['host']
+    # It may have moved back.
+    if host not in {job.server.host, *job.store.ask(allocations.hosts_of, job.server.uuid)}:
+        try:
+            job.driver.destroy(placement.at(job.server, host))
+        except HypervisorError as error:
+            LOG.warning('Host %s still has the virtual machine of %s: %s', host, job.server.uuid, error)
+    job.end()
 
 
 def return_hosts(platform: Platform, names: Collection[str]) -> None:

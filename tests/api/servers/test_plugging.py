@@ -106,6 +106,21 @@ def test_a_server_that_comes_back_waits_again(boot, shown, plug, plugged, api, s
     assert shown(server_id) == ('ACTIVE', None, None)
 
 
+def test_a_server_is_on_its_new_host_once_its_evacuation_is_over(cloud, boot, shown, plug, plugged, api, settle):
+    """Masakari, for instance, stops it as soon as it sees another host."""
+    server_id = boot()
+    plug(server_id)
+    plugged.clear()
+    before = host_of(api, server_id)
+    api.put('/os-services/force-down', {'host': before, 'binary': 'nova-compute', 'forced_down': True}, '2.11')
+    assert api.post(f'/servers/{server_id}/action', {'evacuate': {}}, '2.68').status == 200
+    settle()
+    assert (*shown(server_id)[:2], host_of(api, server_id)) == ('REBUILD', 'rebuild_spawning', before)
+    plug(server_id)
+    assert shown(server_id) == ('ACTIVE', None, None)
+    assert host_of(api, server_id) != before
+
+
 def test_who_deletes_it_does_not_wait(boot, api, settle, plugged):
     server_id = boot()
     assert api.delete(f'/servers/{server_id}', as_=BOB).status == 204
@@ -239,3 +254,7 @@ def test_what_was_told_outlasts_who_waited(migrating, state, tell, die, settle, 
     before = state(server_id)[-1]
     die(service.hypervisor.behaviour, 'wait', lambda: tell(server_id, port_id))
     assert state(server_id)[0] == 'ACTIVE' and state(server_id)[-1] != before
+
+
+def host_of(api, server_id):
+    return api.get(f'/servers/{server_id}').json['server']['OS-EXT-SRV-ATTR:host']
