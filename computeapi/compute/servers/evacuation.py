@@ -138,7 +138,7 @@ def abandon(job: Job) -> None:
     """Destroy the machine on the old host, too, if that can be reached; else it is destroyed once the host is back."""
     host = job.arguments['host']
     # It may have moved back.
-    if host not in {job.server.host, *job.store.ask(allocations.hosts_of, job.server.uuid)}:
+    if host not in {job.server.host, *job.store.query(allocations.hosts_of, job.server.uuid)}:
         try:
             job.driver.destroy(placement.at(job.server, host))
         except HypervisorError as error:
