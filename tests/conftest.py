@@ -34,7 +34,9 @@ THOROUGH = bool(os.environ.get('COMPUTEAPI_TEST_THOROUGH'))
 ONE_OF = int(os.environ.get('COMPUTEAPI_TEST_ONE_OF', '1'))
 """Run one in this many tests; the selection is deterministic."""
 TURNS = {'postgresql': 0, 'mariadb': 1}
-"""The quarter of such tests that runs on each database besides SQLite; tests/db and tests/backends cover most SQL."""
+"""Which of the parts below runs on each database besides SQLite; tests/db and tests/backends cover most SQL."""
+PARTS = 6
+"""On each of these databases, one in this many of such tests runs."""
 
 TIMES = {str(moment) for moment in MOMENTS.values()}
 FILLED = sa.select(*(sa.exists().select_from(table).label(table.name) for table in metadata.sorted_tables))
@@ -77,7 +79,7 @@ def pytest_collection_modifyitems(config, items):
     """Select the tests to run: `several_writers` not on SQLite, which has one writer at a time, and `tells` not on
     SQLite or MariaDB.
 
-    Tests in SAME_ON_ALL run on SQLite and a quarter of them on each other database (all of them if
+    Tests in SAME_ON_ALL run on SQLite and a sixth of them on each other database (all of them if
     COMPUTEAPI_TEST_THOROUGH is set), where coverage is not measured, because it doubles the time.
     """
     items[:] = [item for item in items if is_wanted(item)]
@@ -124,7 +126,7 @@ def is_wanted(item):
     if THOROUGH or not is_on(item, *TURNS) or not SAME_ON_ALL.intersection(item.path.parts):
         return True
     database = item.callspec.params['database']
-    return zlib.crc32(item.nodeid.replace(database, '').encode()) % 4 == TURNS[database]
+    return zlib.crc32(item.nodeid.replace(database, '').encode()) % PARTS == TURNS[database]
 
 
 def asks_neighbours(item):

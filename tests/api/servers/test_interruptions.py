@@ -290,7 +290,7 @@ THOROUGH = bool(os.environ.get('COMPUTEAPI_TEST_THOROUGH'))
 
 def steps(name, interruption, database):
     """The numbers of completed steps before the interruption; they differ by name and database."""
-    often, seldom = (6, 18) if database == 'sqlite' else (18, 54)
+    often, seldom = (9, 27) if database == 'sqlite' else (27, 81)
     stride = 1 if THOROUGH else often if interruption == 'killed' else seldom
     return range(zlib.crc32(f'{name} {interruption} {database}'.encode()) % stride, MOST_STEPS, stride)
 
