@@ -108,7 +108,7 @@ def _listed() -> Iterator[tuple[str, list[cfg.Opt]]]:
             yield group or 'DEFAULT', listed
 
 
-def _troubles() -> tuple[type[Exception], ...]:
+def _broker_errors() -> tuple[type[Exception], ...]:
     """The errors that oslo.messaging lets through when the broker is away."""
     from amqp.exceptions import AMQPError
     from kombu.exceptions import KombuError
@@ -152,7 +152,7 @@ class Bus:
 
     def __init__(self, conf: cfg.ConfigOpts, own: str | None = None):
         register(conf)
-        self.library, self.troubles = library(), _troubles()
+        self.library, self.broker_errors = library(), _broker_errors()
         self.name = conf.control_exchange
         try:
             self.transport = self.library.get_rpc_transport(conf)
@@ -194,7 +194,7 @@ class Bus:
             raise Unanswered('the bus accepted no message') from error
         except self.library.RemoteError as error:
             raise Unheard(f'{error.exc_type}: {error.value}') from None
-        except (self.library.MessagingException, *self.troubles) as error:
+        except (self.library.MessagingException, *self.broker_errors) as error:
             raise Unanswered(str(error)) from None
         except Exception as error:
             # An exception class that Python can import is raised as it is, with a traceback of the remote side.
@@ -226,7 +226,7 @@ class Bus:
             try:
                 server.start(override_pool_size=threads)
                 return
-            except (self.library.MessagingException, *self.troubles) as error:
+            except (self.library.MessagingException, *self.broker_errors) as error:
                 LOG.error('The broker delivers no calls to %s; retrying in %g s: %s', topic, AGAIN_SECONDS, error)
             self.closing.wait(AGAIN_SECONDS)
 

@@ -4,7 +4,7 @@ import itertools
 import logging
 import threading
 
-from computeapi.compute.tasks.runner import TROUBLE, reason_of
+from computeapi.compute.tasks.runner import TRANSIENT_ERRORS, reason_of
 from computeapi.db import schema
 from computeapi.main import Service
 
@@ -41,7 +41,7 @@ class Startup:
             except Exception as error:
                 self.obstacle = error if isinstance(error, schema.WrongTables) else None
                 if attempt % ATTEMPTS_PER_LINE == 0:
-                    bug = None if isinstance(error, TROUBLE) else error
+                    bug = None if isinstance(error, TRANSIENT_ERRORS) else error
                     LOG.warning('The workers are waiting for the database: %s', reason_of(error), exc_info=bug)
             self.stopping.wait(RETRY_SECONDS)
 

@@ -66,9 +66,9 @@ class AgentReports:
             if refused:
                 LOG.warning('A report of host %s is rejected: %s', said.host.name, refused)
             return EXPECTATION.write(Expectation(refused=refused) if refused else self._record(said))
-        except DatabaseError as trouble:
+        except DatabaseError as error:
             # The store has already logged it.
-            return EXPECTATION.write(Expectation(refused=str(trouble)))
+            return EXPECTATION.write(Expectation(refused=str(error)))
 
     def _record(self, said: Report) -> Expectation:
         now = self._store.clock()

@@ -1,6 +1,6 @@
-"""Problems of a database, as opposed to errors of the service.
+"""Errors that the database causes, as opposed to mistakes in this service.
 
-They are recognized from the driver's errors, and logged at intervals.
+They are recognized by the errors of the drivers, and logged at intervals.
 """
 
 import logging
@@ -16,7 +16,7 @@ from sqlalchemy.engine import ExceptionContext
 from computeapi.errors import ConnectionLost, DatabaseError, Deadlock, Invalid
 
 LOG = logging.getLogger(__name__)
-SILENCE_SECONDS = 30
+LOG_INTERVAL_SECONDS = 30
 """How long further problems of the same kind are not logged."""
 
 # The primary result codes of sqlite3: busy, locked, out of memory, read-only, interrupted, I/O error, corrupt, full,
@@ -82,7 +82,7 @@ class DatabaseErrorLog:
         # By kind of problem: when it was last logged, and how often it has occurred since.
         self.logged: dict[type, tuple[float, int]] = {}
         self.silent = False
-        self.on_error: Callable[[DatabaseError], None] = lambda trouble: None
+        self.on_error: Callable[[DatabaseError], None] = lambda error: None
 
     @contextmanager
     def translating(self) -> Iterator[None]:
@@ -90,12 +90,12 @@ class DatabaseErrorLog:
         try:
             yield
         except (exc.DBAPIError, exc.TimeoutError) as error:
-            trouble = database_error_of(error)
-            if trouble is None:
+            translated = database_error_of(error)
+            if translated is None:
                 raise
-            self.on_error(trouble)
-            self.log(trouble)
-            raise trouble from error
+            self.on_error(translated)
+            self.log(translated)
+            raise translated from error
 
     @contextmanager
     def silenced(self) -> Iterator[None]:
@@ -106,15 +106,15 @@ class DatabaseErrorLog:
         finally:
             self.silent = False
 
-    def log(self, trouble: DatabaseError) -> None:
+    def log(self, error: DatabaseError) -> None:
         if self.silent:
             return
         with self.lock:
             now = self.clock()
-            last, since = self.logged.get(type(trouble), (None, 0))
-            if last is not None and now - last < SILENCE_SECONDS:
-                self.logged[type(trouble)] = (last, since + 1)
+            last, since = self.logged.get(type(error), (None, 0))
+            if last is not None and now - last < LOG_INTERVAL_SECONDS:
+                self.logged[type(error)] = (last, since + 1)
                 return
-            self.logged[type(trouble)] = (now, 0)
+            self.logged[type(error)] = (now, 0)
         more = f' (and {since} times since this was last logged)' if since else ''
-        LOG.error('Database error: %s%s', trouble.reason, more)
+        LOG.error('Database error: %s%s', error.reason, more)

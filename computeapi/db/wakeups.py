@@ -58,9 +58,9 @@ class Listener:
             try:
                 self._listen(connection.connection.dbapi_connection)
             except connection.dialect.loaded_dbapi.Error as error:
-                trouble = DatabaseError(f'The connection that listens for tasks is lost: {error}')
-                self.store.error_log.log(trouble)
-                raise trouble from error
+                lost = DatabaseError(f'The connection that listens for tasks is lost: {error}')
+                self.store.error_log.log(lost)
+                raise lost from error
 
     def _listen(self, driver: Any) -> None:
         probe_at = elapsed() + PROBE_SECONDS

@@ -78,9 +78,9 @@ class Metrics:
         connections.labels('idle').set(found.idle)
         self.families['computeapi_database_connections_kept'].set(found.kept)
 
-    def count_database_error(self, trouble: DatabaseError) -> None:
+    def count_database_error(self, error: DatabaseError) -> None:
         kinds = {Deadlock: 'deadlock', ConnectionLost: 'lost'}
-        self.families['computeapi_database_troubles_total'].labels(kinds.get(type(trouble), 'other')).inc()
+        self.families['computeapi_database_troubles_total'].labels(kinds.get(type(error), 'other')).inc()
 
     def requests(self, app: WSGIApp) -> WSGIApp:
         return CountedRequests(

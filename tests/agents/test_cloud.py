@@ -104,7 +104,7 @@ def lose(*hosts):
     """All data between these agents and the broker are lost for OUTAGE seconds; their connections stay dead
     afterwards."""
 
-    def trouble(cloud):
+    def failure(cloud):
         for host in hosts:
             cloud.ways[host].lose()
         begun = time.monotonic()
@@ -114,8 +114,8 @@ def lose(*hosts):
             assert (cloud.store.clock() - cloud.seen(host)).total_seconds() > OUTAGE - 1
             cloud.ways[host].go_on()
 
-    trouble.__name__ = f'lose_{"_and_".join(hosts)}'
-    return trouble
+    failure.__name__ = f'lose_{"_and_".join(hosts)}'
+    return failure
 
 
 def refuse(cloud):
@@ -151,11 +151,11 @@ def kill_worker(cloud):
     cloud.workers[0].start()
 
 
-TROUBLES = [cut, lose('alpha'), lose('beta'), lose(*HOSTS), refuse, close, kill_source, kill_destination, kill_worker]
+FAILURES = [cut, lose('alpha'), lose('beta'), lose(*HOSTS), refuse, close, kill_source, kill_destination, kill_worker]
 
 
-@pytest.mark.parametrize('trouble', TROUBLES)
-def test_work_goes_on_when_whoever_was_away_is_back(cloud, trouble):
+@pytest.mark.parametrize('failure', FAILURES)
+def test_work_goes_on_when_whoever_was_away_is_back(cloud, failure):
     """During boots, a resize and a live migration."""
     moving, resized = cloud.boot(2, 'alpha')
     cloud.wait([moving, resized])
@@ -163,7 +163,7 @@ def test_work_goes_on_when_whoever_was_away_is_back(cloud, trouble):
     cloud.act(moving, 'os-migrateLive', {'host': 'beta', 'block_migration': 'auto'}, '2.30')
     cloud.act(resized, 'resize', {'flavorRef': '2'})
     cloud.until(lambda: cloud.is_doing(booting[0], 'spawning') and cloud.is_doing(resized, *RESIZING))
-    during = trouble(cloud)
+    during = failure(cloud)
     next(during)
     first = cloud.store.clock()
     cloud.until(lambda: (cloud.store.clock() - first).total_seconds() > 3)

@@ -242,7 +242,7 @@ def test_an_own_token_is_used_until_it_is_refused(cloud, service, context):
     assert len(cloud.tokens) <= 2
 
 
-def test_a_refused_token_of_a_caller_is_the_callers_own_trouble(cloud, service):
+def test_a_refused_token_of_a_caller_is_an_error_of_the_caller(cloud, service):
     with pytest.raises(NotAuthenticated):
         ask(service, Context(project_id='apples', auth_token='expired'))
 
@@ -349,7 +349,7 @@ def test_a_caller_that_may_not_is_told_so(cloud, service):
         ask(service, ALICE)
 
 
-def test_that_this_service_may_not_is_no_callers_trouble(cloud, service):
+def test_that_this_service_may_not_is_no_error_of_the_caller(cloud, service):
     cloud.answers['volumes'] = webob.Response(status=403, json={'forbidden': {'message': 'Not you.'}})
     with pytest.raises(Refused, match='Cinder answered 403: Not you'):
         ask(service, ALICE.elevated())

@@ -8,8 +8,8 @@ from computeapi.compute.servers.power_states import PowerStates
 from computeapi.errors import NotSupported
 
 
-@pytest.mark.parametrize('trouble', [NotSupported('The agent is too old.'), HypervisorError('It does not respond.')])
-def test_a_host_that_does_not_say_keeps_nobody_from_the_others(service, servers, monkeypatch, trouble):
+@pytest.mark.parametrize('error', [NotSupported('The agent is too old.'), HypervisorError('It does not respond.')])
+def test_a_host_that_does_not_say_keeps_nobody_from_the_others(service, servers, monkeypatch, error):
     silent, off = (servers.get(servers.add(host=host)) for host in ('compute2', 'compute1'))
     for server in (silent, off):
         service.hypervisor.spawn(server, [])
@@ -18,7 +18,7 @@ def test_a_host_that_does_not_say_keeps_nobody_from_the_others(service, servers,
 
     def power_state(server):
         if server.uuid == silent.uuid:
-            raise trouble
+            raise error
         return ask(server)
 
     monkeypatch.setattr(service.hypervisor, 'power_state', power_state)

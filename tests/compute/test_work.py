@@ -108,7 +108,7 @@ def test_clients_do_not_read_what_broke(ask, work, outcome):
     assert outcome(server_id) == ('error', None, 'RuntimeError', 'Error')
 
 
-def test_trouble_passes(ask, work, outcome):
+def test_a_service_that_is_away_for_a_while_is_waited_for(ask, work, outcome):
     def try_again(job):
         if job.task.attempts < 3:
             raise Unavailable('The network service does not answer.')
@@ -119,7 +119,7 @@ def test_trouble_passes(ask, work, outcome):
     assert outcome(server_id) == ('active', None, None, None)
 
 
-def test_trouble_in_the_middle_of_an_event_is_not_its_end(platform, ask, work, outcome, store):
+def test_a_database_error_during_an_event_does_not_end_it(platform, ask, work, outcome, store):
     def try_again(job):
         with job.event('step'):
             if job.task.attempts < 2:
@@ -227,7 +227,7 @@ def test_an_event_that_begins_soon_is_written_with_what_comes_next(ask, work, st
     assert events() == [('step', 'Error' if fails else 'Success')]
 
 
-def test_trouble_that_does_not_pass(platform, ask, work, outcome):
+def test_a_service_that_stays_away(platform, ask, work, outcome):
     def fail(job):
         raise Unavailable('The network service does not answer.')
 

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.clock import utcnow
-from computeapi.db.driver_errors import SILENCE_SECONDS, DatabaseErrorLog
+from computeapi.db.driver_errors import LOG_INTERVAL_SECONDS, DatabaseErrorLog
 from computeapi.db.engine import Store
 from computeapi.db.tables import metadata
 from computeapi.db.tables.compute import flavors
@@ -348,7 +348,7 @@ def test_a_disk_that_is_full(conf, file):
         assert client.post('/v2.1/flavors', _flavor(2000)).status == 200
 
 
-def test_a_mistake_is_no_trouble(store):
+def test_a_mistake_is_no_database_error(store):
     for statement in ('SELECT nothing FROM flavors', 'SELECT 1 FROM nothing', 'SELEC 1'):
         with pytest.raises(sa.exc.DBAPIError), store.read() as connection:
             connection.exec_driver_sql(statement)
@@ -362,7 +362,7 @@ def test_the_same_trouble_is_told_now_and_then(logged):
     error_log = DatabaseErrorLog(lambda: now[0])
     original = sqlite3.OperationalError('database is locked')
     original.sqlite_errorcode = 5
-    for second in range(2 * SILENCE_SECONDS):
+    for second in range(2 * LOG_INTERVAL_SECONDS):
         now[0] = float(second)
         for _ in range(10):
             with pytest.raises(errors.DatabaseError), error_log.translating():

@@ -29,7 +29,7 @@ def cloud(transport_url, tmp_path):
             made.close()
 
 
-def troubles(cloud):
+def restarts(cloud):
     """Each process is killed once, and the broker is restarted in the middle."""
     first, second, third = (agent.kill_and_start for agent in cloud.agents.values())
     return first, cloud.control.kill_and_start, cloud.broker.restart, second, third
@@ -42,18 +42,18 @@ def shares(things, number):
 
 def test_every_guest_boots_and_moves_once_whoever_is_killed_meanwhile(cloud):
     servers, parts = [], shares(range(BOOTS), 5)
-    for part, trouble in zip(parts, troubles(cloud), strict=True):
+    for part, restart in zip(parts, restarts(cloud), strict=True):
         servers += cloud.boot(len(part))
-        trouble()
+        restart()
     cloud.until(lambda: cloud.are_at_rest(servers))
     cloud.check(servers)
 
     former = {server: each['OS-EXT-SRV-ATTR:host'] for server, each in cloud.servers().items()}
     moving = servers[:MOVES]
-    for part, trouble in zip(shares(moving, 5), troubles(cloud), strict=True):
+    for part, restart in zip(shares(moving, 5), restarts(cloud), strict=True):
         for server in part:
             cloud.act(server, 'os-migrateLive', {'host': None, 'block_migration': 'auto'})
-        trouble()
+        restart()
     cloud.until(lambda: cloud.are_at_rest(servers))
     cloud.check(servers)
     moved = {server for server, each in cloud.servers().items() if each['OS-EXT-SRV-ATTR:host'] != former[server]}

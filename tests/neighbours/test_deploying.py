@@ -38,11 +38,11 @@ KEPT = 3
 
 
 class Clients:
-    """Some clients that read, and one that creates servers now and then; `troubles`: the wrong responses."""
+    """Some clients that read, and one that creates servers now and then; `errors`: the wrong responses."""
 
     def __init__(self, url, running, image):
         self.url, self.running, self.image = url, running, image
-        self.troubles, self.answered, self.servers, self.made = [], 0, [], 0
+        self.errors, self.answered, self.servers, self.made = [], 0, [], 0
         self.ending = threading.Event()
         self.threads = [threading.Thread(target=self.repeat, args=[act]) for act in (self.read, self.read, self.create)]
 
@@ -65,7 +65,7 @@ class Clients:
                     act(session)
                     self.answered += 1
                 except (requests.RequestException, AssertionError) as error:
-                    self.troubles.append(repr(error))
+                    self.errors.append(repr(error))
 
     def wait_for_more(self, number):
         wanted, deadline = self.answered + number, time.monotonic() + 60
@@ -279,6 +279,6 @@ def upgrade(site, image):
             machine.follow(second)
             site.wait()
         clients.wait_for_more(20)
-    assert clients.troubles == []
+    assert clients.errors == []
     assert site.one.run('/opt/computeapi/bin/computeapi db version').strip() == revision
     clients.settle()

@@ -146,7 +146,7 @@ def test_a_task_that_fails(service):
     assert ('computeapi_task_takeovers_total', 'create') not in found
 
 
-def test_trouble_with_the_database_is_counted(service, store):
+def test_database_errors_is_counted(service, store):
     metrics = service.metrics
     gone = sa.exc.OperationalError('', None, Exception('gone'), connection_invalidated=True)
     for error in (gone, sa.exc.TimeoutError()):

@@ -35,10 +35,10 @@ def browser(tmp_path_factory):
 @pytest.fixture
 def page(browser):
     """A new page, which may only contact the loopback, and in which no error may occur."""
-    page, trouble, asked = browser.new_page(), [], []
-    page.on('pageerror', lambda error: trouble.append(str(error)))
-    page.on('console', lambda message: trouble.append(message.text) if message.type == 'error' else None)
+    page, errors, asked = browser.new_page(), [], []
+    page.on('pageerror', lambda error: errors.append(str(error)))
+    page.on('console', lambda message: errors.append(message.text) if message.type == 'error' else None)
     page.on('request', lambda request: asked.append(urlsplit(request.url).hostname))
     yield page
     page.close()
-    assert set(asked) == {'127.0.0.1'} and not trouble
+    assert set(asked) == {'127.0.0.1'} and not errors

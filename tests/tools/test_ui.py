@@ -546,12 +546,12 @@ def test_more_hosts_than_a_page_has_are_not_said_to_be_all(page):
 @pytest.fixture
 def refusing(browser):
     """A separate page, because a browser reports refused requests as errors; no other errors may occur in it."""
-    page, trouble = browser.new_page(), []
-    page.on('pageerror', lambda error: trouble.append(str(error)))
+    page, errors = browser.new_page(), []
+    page.on('pageerror', lambda error: errors.append(str(error)))
     yield page
     page.context.clear_cookies()
     page.close()
-    assert not trouble
+    assert not errors
 
 
 def test_nobody_is_shown_what_the_one_before_them_saw(refusing, cloud, url, server):

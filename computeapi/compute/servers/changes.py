@@ -105,8 +105,8 @@ class Changes:
         failure."""
         try:
             yield
-        except (NeighbourAway, DatabaseError) as trouble:
-            task.arguments[FAULT] = fault_of(trouble, self.clock())
+        except (NeighbourAway, DatabaseError) as error:
+            task.arguments[FAULT] = fault_of(error, self.clock())
             self.store.change(self.tasks.release, task, None)
             self.tasks.wake()
             raise

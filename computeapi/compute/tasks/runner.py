@@ -21,7 +21,7 @@ MOST_ATTEMPTS = 10
 # How often work starts over at once because something else changed the server.
 MOST_LOOKS = 3
 # Errors that are not a fault of the work: it is retried.
-TROUBLE = (Unavailable, DatabaseError)
+TRANSIENT_ERRORS = (Unavailable, DatabaseError)
 # The argument of a task whose failure clients already see: what it created is released as soon as possible.
 SETTLING = 'settling'
 
@@ -35,7 +35,7 @@ class TooLong(Error):
 
 
 class Runner:
-    """Runs tasks: a Worker calls `runner(task)`. An exception means trouble: the task is to be retried.
+    """Runs tasks: a Worker calls `runner(task)`. An exception means that the task is to be retried.
 
     abandon: releases what was created for a server that is deleted by then.
     settle: the transition that follows when work failed because a neighbour was away for long; it makes the server and
@@ -96,7 +96,7 @@ class Runner:
             check_failure(task)
             self.check_time(task, begun)
             self.call(transition, job)
-        except (*OVERTAKEN, *TROUBLE):
+        except (*OVERTAKEN, *TRANSIENT_ERRORS):
             raise
         except Exception as error:
             # A refusal by the cloud is no bug, and needs no traceback.
@@ -142,7 +142,7 @@ class Runner:
         except NeighbourAway:
             self.show_failure(transition, job, error)
             raise
-        except (*OVERTAKEN, *TROUBLE):
+        except (*OVERTAKEN, *TRANSIENT_ERRORS):
             raise
         except Exception:
             LOG.exception('Server %s: the changes of %s could not be rolled back', job.task.server_id, transition.name)
@@ -190,7 +190,7 @@ class Runner:
             return
         try:
             transition.undo(Fence(self.platform, task).platform, task, server)
-        except (*OVERTAKEN, *TROUBLE):
+        except (*OVERTAKEN, *TRANSIENT_ERRORS):
             raise
         except Exception:
             if tries(task) <= MOST_ATTEMPTS:

@@ -9,7 +9,7 @@ from computeapi.backends.hypervisor import NotYet
 from computeapi.compute.periodic import Periodic
 from computeapi.compute.tasks.job import FAULT, fault_of
 from computeapi.compute.tasks.queue import Tasks, thawed, tries
-from computeapi.compute.tasks.runner import TROUBLE, TooLong, reason_of
+from computeapi.compute.tasks.runner import TRANSIENT_ERRORS, TooLong, reason_of
 from computeapi.context import acting_for
 from computeapi.db.clock import elapsed
 from computeapi.db.tasks import Task
@@ -128,7 +128,7 @@ class Worker:
             LOG.error(
                 '%s of server %s is retried in %g s (attempt %d failed): %s',
                 *(task.kind, task.server_id, self.sweep_seconds, tries(task), reason_of(error)),
-                exc_info=None if isinstance(error, TROUBLE) else error,
+                exc_info=None if isinstance(error, TRANSIENT_ERRORS) else error,
             )
             self.tasks.put_off(task, self.sweep_seconds)
 

@@ -2,7 +2,7 @@
 
 import { News } from './news.js'
 
-export class Trouble extends Error {
+export class CloudError extends Error {
   constructor(message, status) {
     super(message)
     this.status = status
@@ -15,7 +15,7 @@ export class Cloud {
     Object.assign(this, { session, reference, newest: reference.name(reference.newest), news: new News(session) })
   }
 
-  // The document at a path. Throws Trouble with the error message. query: an object; null and '' are left out, a list is given several times.
+  // The document at a path. Throws CloudError with the error message. query: an object; null and '' are left out, a list is given several times.
   async get(path, query = {}, version = this.newest) {
     return this.taken(await this.session.ask(path + asked(query), { version, look: true }))
   }
@@ -30,7 +30,7 @@ export class Cloud {
     if (status < 400) return document
     const [fault] = Object.values(document ?? {})
     // Errors of the page's own server have no envelope.
-    throw new Trouble(fault?.message ?? document?.message ?? `The cloud responded with ${status}.`, status)
+    throw new CloudError(fault?.message ?? document?.message ?? `The cloud responded with ${status}.`, status)
   }
 
   // The same for the control API.

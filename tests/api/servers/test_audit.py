@@ -127,14 +127,14 @@ def test_who_had_work_on_a_deleted_server_makes_no_machine_of_it_again(cloud, go
     assert (gone, 'compute2') not in cloud.service.hypervisor.machines()
 
 
-@pytest.mark.parametrize('trouble', [NotYet(1), Outdated('Claim 1 is not the newest.')])
+@pytest.mark.parametrize('error', [NotYet(1), Outdated('Claim 1 is not the newest.')])
 def test_a_machine_at_which_others_are_is_left_to_the_next_audit(
-    service, gone, leave, audit, repaired, monkeypatch, trouble
+    service, gone, leave, audit, repaired, monkeypatch, error
 ):
     leave(gone)
 
     def destroy(self, server):
-        raise trouble
+        raise error
 
     with monkeypatch.context() as patched:
         patched.setattr(type(service.hypervisor), 'destroy', destroy)

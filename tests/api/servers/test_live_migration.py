@@ -92,11 +92,11 @@ def nothing(cloud, server_id, host):
 
 
 @pytest.mark.parametrize(
-    ('trouble', 'status', 'moves'),
+    ('happens', 'status', 'moves'),
     [(ended, 'completed', True), (down, 'completed', True), (lost, 'completed', True), (nothing, 'failed', False)],
 )
 def test_a_server_that_runs_on_the_other_host_alone_stays_there(
-    cloud, api, server, migrate, shown, held, settle, monkeypatch, trouble, status, moves
+    cloud, api, server, migrate, shown, held, settle, monkeypatch, happens, status, moves
 ):
     """The worker dies before it can record that the server has moved."""
     before, driver = shown()[-1], type(cloud.service.hypervisor)
@@ -105,7 +105,7 @@ def test_a_server_that_runs_on_the_other_host_alone_stays_there(
         with self.store.write() as connection:
             machine = DOMAINS.find(connection, server_id=server.uuid, host=server.host)
             DOMAINS.insert(connection, **machine._replace(host=host)._asdict())
-        trouble(cloud, server.uuid, server.host)
+        happens(cloud, server.uuid, server.host)
         raise HypervisorError('The virtual machine does not run.')
 
     monkeypatch.setattr(driver, 'live_migrate', live_migrate)

@@ -36,8 +36,8 @@ def test_a_database_that_is_full_for_a_moment_ends_nothing(store, monkeypatch):
     def full(*arguments):
         raise DatabaseError('It is full.')
 
-    with monkeypatch.context() as trouble:
-        trouble.setattr(store, 'change', full)
+    with monkeypatch.context() as patched:
+        patched.setattr(store, 'change', full)
         with pytest.raises(HypervisorError):
             send(facts, MACHINE)
     send(facts, MACHINE)
