@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 # Writing to Placement can be interrupted at any point, and may take long. Seconds to wait for it when the process ends.
-PUBLISHER_PATIENCE = 2
+PUBLISHER_STOP_SECONDS = 2
 
 
 Backend = TypeVar('Backend')
@@ -381,7 +381,7 @@ class Service:
         self.hosts.stop()
         if self.mirror is not None and self.placement_publisher is not None:
             self.mirror.ending = True
-            self.placement_publisher.stop(PUBLISHER_PATIENCE)
+            self.placement_publisher.stop(PUBLISHER_STOP_SECONDS)
         try:
             self.heartbeat.end()
         except DatabaseError:

@@ -13,7 +13,7 @@ RETRY_SECONDS = 1
 # The log repeats what is being waited for after this many attempts.
 ATTEMPTS_PER_LINE = 30
 # A thread that hangs in the database must not keep the process from ending.
-PATIENCE_SECONDS = 10
+STOP_TIMEOUT_SECONDS = 10
 
 
 class Startup:
@@ -54,7 +54,7 @@ class Startup:
 
     def stop(self) -> None:
         self.stopping.set()
-        self.thread.join(PATIENCE_SECONDS)
+        self.thread.join(STOP_TIMEOUT_SECONDS)
         if self.begun.is_set():
             self.service.stop()
         self.service.close()

@@ -31,7 +31,7 @@ class ServerExecutor:
         self.pool = ThreadPoolExecutor(threads, thread_name_prefix='operation')
 
     def do(self, server_id: str, call: Call, work: Work) -> AgentAnswer:
-        """The outcome, if there is one within the patience of the caller."""
+        """The outcome, if there is one before the caller stops waiting."""
         identity = call.identity()
         with self.lock:
             operation = self.operations.get(server_id)
@@ -57,9 +57,9 @@ class ServerExecutor:
             self.states.keep(server_id)
         return None
 
-    def _outcome(self, server_id: str, operation: RunningOperation, identity: str, patience: float) -> AgentAnswer:
+    def _outcome(self, server_id: str, operation: RunningOperation, identity: str, timeout: float) -> AgentAnswer:
         try:
-            answer = operation.answer.result(patience)
+            answer = operation.answer.result(timeout)
         except TimeoutError:
             return AgentAnswer(AnswerKind.UNDER_WAY)
         if operation.identity != identity:

@@ -75,7 +75,7 @@ class AgentProcess:
     def stop(self) -> None:
         """Stop; callers repeat operations in progress when a new agent has started."""
         for each in (self.beat, self.care, self.tidying):
-            each.stop(patience=0)
+            each.stop(timeout=0)
         self.bus.close()
         self.executor.close()
         self.gate.close()

@@ -25,12 +25,12 @@ class Periodic:
         if self.seconds:
             self.thread.start()
 
-    def stop(self, patience: float | None = None) -> None:
-        """Stop after the current turn, waiting at most *patience* seconds for it; a no-op if it was never started."""
+    def stop(self, timeout: float | None = None) -> None:
+        """Stop after the current turn, waiting at most *timeout* seconds for it; a no-op if it was never started."""
         self.stopping = True
         self.alarm.set()
         if self.thread.is_alive():
-            self.thread.join(patience)
+            self.thread.join(timeout)
 
     def run(self) -> None:
         while not self._is_over():

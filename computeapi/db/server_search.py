@@ -22,7 +22,7 @@ from computeapi.errors import Invalid
 COLUMNS = {'name': 'folded_name'}
 """The column that is used for sorting instead."""
 AT_ONCE = 1000
-PATIENCE = 10
+EXTENSION_FACTOR = 10
 """The factor by which a search goes on if no server has matched yet."""
 
 
@@ -187,7 +187,7 @@ class Pager:
         # For a long stretch PostgreSQL would search all matching addresses, however few the page needs.
         first = AT_ONCE if ADDRESSES.keys().isdisjoint(self.filters) else max(limit, 1) * 2
         looked_at = 0
-        for bound in (self.search.most, self.search.most * PATIENCE):
+        for bound in (self.search.most, self.search.most * EXTENSION_FACTOR):
             while looked_at < bound:
                 size = min(looked_at * 2 or first, bound - looked_at)
                 yield size
@@ -195,7 +195,7 @@ class Pager:
 
     def _is_enough(self, looked_at: int, found: int) -> bool:
         """Whether the page ends, full or not."""
-        return self.page.limit is not None and looked_at >= self.search.most * (1 if found else PATIENCE)
+        return self.page.limit is not None and looked_at >= self.search.most * (1 if found else EXTENSION_FACTOR)
 
     # ------------------------------------------------------------ in portions
 

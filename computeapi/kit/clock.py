@@ -96,7 +96,7 @@ class CloudClock:
     def _tick(self) -> None:
         """While the clock runs faster than real time, look for due work more often."""
         if self._ticking is not None:
-            self._ticking.stop(patience=1)
+            self._ticking.stop(timeout=1)
             self._ticking = None
         if self.rate > 1:
             self._ticking = Periodic('fast-clock', self._look, TICK_SECONDS)

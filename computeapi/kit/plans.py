@@ -26,7 +26,7 @@ from computeapi.web.validation import BodyValidator
 
 MOST_PLANS = 1000
 MOST_STAYS = 10_000
-PATIENCE_SECONDS = 5.0
+RELEASE_TIMEOUT_SECONDS = 5.0
 """How long `release` waits for a server to reach the state in which it is held."""
 LEAVING_SECONDS = 2.0
 """How long a read waits for a server that may leave its state, which it normally does at once."""
@@ -181,7 +181,7 @@ class Plans:
             ]
 
         with self._changed:
-            stays = self._changed.wait_for(found, PATIENCE_SECONDS)
+            stays = self._changed.wait_for(found, RELEASE_TIMEOUT_SECONDS)
         if not stays:
             raise NotFound(f'{server or "Some server"} must be in a state that lasts until it is released.')
         self._let_go(stays)

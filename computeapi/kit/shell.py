@@ -28,7 +28,7 @@ TABLE = Path(__file__).with_name('control.json')
 PARTS = ('query', 'body')
 JSON = 'application/json'
 """The media type that is printed with indentation."""
-PATIENCE_SECONDS = 120
+TIMEOUT_SECONDS = 120
 GIVEN = 'given '
 """The prefix for an operation's own arguments, which may have the same name as one of the command's."""
 
@@ -60,7 +60,7 @@ def run(arguments: Sequence[str]) -> None:
             params=parts.get('query'),
             json=parts.get('body'),
             headers={TOKEN_HEADER: options.token},
-            timeout=PATIENCE_SECONDS,
+            timeout=TIMEOUT_SECONDS,
             stream=True,
         )
     except requests.ConnectionError:

@@ -27,7 +27,7 @@ from computeapi.errors import DatabaseError
 from computeapi.observers.families import TOLD
 
 KEPT_SECONDS = 5.0
-PATIENCE_SECONDS = 2.0
+TIMEOUT_SECONDS = 2.0
 NEARLY_FULL = 0.9
 """The part of a quota from which on it is reported as full."""
 
@@ -63,7 +63,7 @@ class DatabaseMetrics:
 
     def broker(self) -> dict[str, Value]:
         """Whether this process can reach the broker, if there is one."""
-        return {} if self.bus is None else {'broker_up': int(self.bus.obstacle(PATIENCE_SECONDS) is None)}
+        return {} if self.bus is None else {'broker_up': int(self.bus.obstacle(TIMEOUT_SECONDS) is None)}
 
     def queue(self) -> dict[str, Value]:
         now = self.store.clock()
@@ -83,7 +83,7 @@ class DatabaseMetrics:
         if last is None or last.due_at <= now:
             counting = threading.Thread(target=self.count, args=[now], name='count', daemon=True)
             counting.start()
-            counting.join(PATIENCE_SECONDS)
+            counting.join(TIMEOUT_SECONDS)
             last = self.store.query(counts.get)
         if last is None or last.contents is None or last.counted_at is None:
             return {}

@@ -96,7 +96,7 @@ class ChangeNotifier:
             self.listeners.remove(listener)
             if not self.listeners and self._poller is not None:
                 self.store.change_listeners.remove(self._poller.alarm.set)
-                self._poller.stop(patience=0)
+                self._poller.stop(timeout=0)
                 self._poller = None
 
     def wake(self) -> None:

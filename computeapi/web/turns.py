@@ -7,22 +7,22 @@ from typing import Any
 
 from computeapi.web.filters import Environ, PasteFilter, WSGIApp
 
-PATIENCE_SECONDS = 0.02
+TURN_SECONDS = 0.02
 
 
 class Turns:
     """One thread at a time has its turn.
 
     A thread that waits for something else during its turn, such as a neighbour, delays the others only for a moment:
-    after *patience* seconds they take turns without it.
+    after *timeout* seconds they take turns without it.
     """
 
-    def __init__(self, patience: float = PATIENCE_SECONDS):
-        self.patience, self._turn = patience, threading.Lock()
+    def __init__(self, timeout: float = TURN_SECONDS):
+        self.timeout, self._turn = timeout, threading.Lock()
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        while not (turn := self._turn).acquire(timeout=self.patience):
+        while not (turn := self._turn).acquire(timeout=self.timeout):
             if turn is self._turn:
                 self._turn = threading.Lock()
         try:

@@ -29,7 +29,7 @@ from tests.proxy import Proxy
 ROOT = Path(computeapi.__file__).parent.parent
 # The duration of a network outage in seconds; relative to the timeouts below it is what a minute is in a deployment.
 OUTAGE = float(os.environ.get('COMPUTEAPI_TEST_OUTAGE', 12))
-PATIENCE = 30
+TIMEOUT = 30
 MACHINE = {'power_state': 1, 'console_log': '', 'created_at': datetime(2030, 1, 1)}
 SECRET = 'which nobody guesses who has not seen it'
 CONF = """
@@ -70,11 +70,11 @@ snapshot_seconds = 0.1
 class Watched:
     """Something that consists of processes whose logs are in its folder. store: theirs."""
 
-    patience = PATIENCE + 2 * OUTAGE
+    timeout = TIMEOUT + 2 * OUTAGE
 
     def until(self, holds, seconds=None):
         """Waits until the condition is true; returns its value."""
-        deadline = time.monotonic() + (seconds or self.patience)
+        deadline = time.monotonic() + (seconds or self.timeout)
         while not (found := holds()):
             assert time.monotonic() < deadline, self.logs()
             time.sleep(0.1)

@@ -43,7 +43,7 @@ from computeapi.compute.hosts import HostRegistry
 from computeapi.db import cells
 from computeapi.errors import DatabaseError, NotSupported
 
-HOSTS, PATIENCE = ('alpha', 'beta'), 10
+HOSTS, TIMEOUT = ('alpha', 'beta'), 10
 CONSOLE = codec(Console)
 OWN, STRANGE = [[str(uuid.uuid4()), host] for host in HOSTS]
 
@@ -171,7 +171,7 @@ class Slow:
             with self.lock:
                 self.inside += 1
                 self.most = max(self.most, self.inside)
-            assert self.let.wait(PATIENCE)
+            assert self.let.wait(TIMEOUT)
             with self.lock:
                 self.inside -= 1
         return ANSWER.write(done('RUNNING'))

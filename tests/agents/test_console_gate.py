@@ -12,7 +12,7 @@ from computeapi.agent.gate import ConsoleGate
 from computeapi.backends.hypervisor import Console
 from computeapi.backends.hypervisor.remote import consoles
 
-PATIENCE = 10
+TIMEOUT = 10
 SERVER, OTHER = (SimpleNamespace(uuid=f'00000000-0000-4000-8000-00000000000{number}') for number in (1, 2))
 
 
@@ -47,7 +47,7 @@ def asked(gate, server=SERVER):
 
 def answers(console):
     with consoles.connect(console, 'serial') as connection:
-        connection.settimeout(PATIENCE)
+        connection.settimeout(TIMEOUT)
         connection.sendall(b'hello')
         return connection.recv(5) == b'hello'
 
@@ -86,7 +86,7 @@ def test_a_host_that_has_no_thread_for_a_moment_lets_in_again(gate, monkeypatch)
         begin(thread)
 
     monkeypatch.setattr(threading.Thread, 'start', start)
-    with socket.create_connection((gate.address, gate.port), PATIENCE) as sent_away:
+    with socket.create_connection((gate.address, gate.port), TIMEOUT) as sent_away:
         assert sent_away.recv(1) == b''
     assert answers(asked(gate))
 

@@ -21,7 +21,7 @@ from tests.agents.cloud import MACHINE
 
 HOST = 'alpha'
 CLAIM = Amounts(vcpus=1, memory_mb=64, disk_gb=1)
-PATIENCE = 10
+TIMEOUT = 10
 
 
 class Worker:
@@ -38,7 +38,7 @@ class Worker:
 
     def returned(self, host, machines):
         self.told.append((host, machines))
-        assert self.let.wait(PATIENCE)
+        assert self.let.wait(TIMEOUT)
         self.over.release()
 
     def call(self, topic, method, seconds, report):
@@ -102,13 +102,13 @@ def test_an_agent_says_what_is_there_until_nothing_is_to_go(worker, reporter, ow
         reporter.report()
     assert len(worker.told) == 1
     worker.let.set()
-    assert worker.over.acquire(timeout=PATIENCE)
+    assert worker.over.acquire(timeout=TIMEOUT)
     reporter.report()
-    assert worker.over.acquire(timeout=PATIENCE)
+    assert worker.over.acquire(timeout=TIMEOUT)
     with own.write() as connection:
         connection.execute(domains.delete())
     reporter.report()
-    assert worker.over.acquire(timeout=PATIENCE)
+    assert worker.over.acquire(timeout=TIMEOUT)
     assert worker.told == [(HOST, [deleted]), (HOST, [deleted]), (HOST, [])]
     reporter.report()
     assert not reporter.arriving and worker.expected.leaving == []
@@ -119,11 +119,11 @@ def test_an_agent_that_was_not_heard_says_again_what_is_there(worker, reporter, 
     """Its host may have been taken for down meanwhile, and the server deleted."""
     worker.let.set()
     reporter.report()
-    assert worker.over.acquire(timeout=PATIENCE) and not reporter.arriving
+    assert worker.over.acquire(timeout=TIMEOUT) and not reporter.arriving
     worker.away = True
     reporter.report()
     deleted = machine(servers.add(deleted_at=servers.now(), host=HOST))
     worker.away = False
     reporter.report()
-    assert worker.over.acquire(timeout=PATIENCE)
+    assert worker.over.acquire(timeout=TIMEOUT)
     assert worker.told == [(HOST, []), (HOST, [deleted])]

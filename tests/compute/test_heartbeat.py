@@ -12,7 +12,7 @@ from computeapi.compute.tasks.heartbeat import Heartbeat
 from computeapi.compute.tasks.queue import Tasks
 from computeapi.compute.tasks.worker import Worker
 from computeapi.db import processes, services
-from tests.compute.test_tasks import BOB, KIND, PATIENCE
+from tests.compute.test_tasks import BOB, KIND, TIMEOUT
 
 
 @pytest.fixture
@@ -77,11 +77,11 @@ def test_hosts_live_while_what_is_on_them_is_seen_to_for_long(store):
         heard.release()
         return []
 
-    facts = {'control': None, 'beat_seconds': 0.05, 'upkeep': lambda: over.wait(PATIENCE)}
+    facts = {'control': None, 'beat_seconds': 0.05, 'upkeep': lambda: over.wait(TIMEOUT)}
     registry = HostRegistry(store, hosts, **facts)
     registry.start()
     try:
-        assert all(heard.acquire(timeout=PATIENCE / 4) for _ in range(3))
+        assert all(heard.acquire(timeout=TIMEOUT / 4) for _ in range(3))
     finally:
         over.set()
         registry.stop()
@@ -104,9 +104,9 @@ def test_a_process_that_died_is_remembered_for_a_while(store, clock, known):
 
 def test_a_process_without_workers_says_that_it_lives(store):
     beats = threading.Semaphore(0)
-    worker = Worker(Tasks(store, 0.3), lambda task: None, 0, PATIENCE, beats.release)
+    worker = Worker(Tasks(store, 0.3), lambda task: None, 0, TIMEOUT, beats.release)
     worker.start()
-    assert beats.acquire(timeout=PATIENCE) and beats.acquire(timeout=PATIENCE)
+    assert beats.acquire(timeout=TIMEOUT) and beats.acquire(timeout=TIMEOUT)
     worker.stop()
 
 
@@ -115,13 +115,13 @@ def test_what_a_process_does_is_its_own_until_it_has_ended(store, servers):
 
     def work(task):
         begun.set()
-        let.wait(PATIENCE)
+        let.wait(TIMEOUT)
         store.change(queue.done, task)
 
     store.change(queue.add, KIND, servers.add(), BOB)
-    worker = Worker(queue, work, 1, PATIENCE)
+    worker = Worker(queue, work, 1, TIMEOUT)
     worker.start()
-    assert begun.wait(PATIENCE)
+    assert begun.wait(TIMEOUT)
     end = threading.Thread(target=worker.stop)
     end.start()
     time.sleep(1.5)
@@ -137,8 +137,8 @@ def test_a_lease_that_runs_out_is_not_waited_for_any_longer(store, servers):
     store.change(dead.add, KIND, servers.add(), BOB)
     assert dead.claim()
     begun = time.monotonic()
-    worker = Worker(living, lambda task: store.change(living.done, task) and taken.set(), 2, PATIENCE)
+    worker = Worker(living, lambda task: store.change(living.done, task) and taken.set(), 2, TIMEOUT)
     worker.start()
-    assert taken.wait(PATIENCE)
+    assert taken.wait(TIMEOUT)
     assert time.monotonic() - begun < 4
     worker.stop()

@@ -24,7 +24,7 @@ BOB = Context(
 LEASE = 60
 KIND = SimpleNamespace(kind='kind')
 # Long enough that a test that reaches it has failed.
-PATIENCE = 30
+TIMEOUT = 30
 
 
 @pytest.fixture
@@ -175,7 +175,7 @@ def test_threads_of_a_process_look_one_after_the_other(queue, clock, servers, ad
 
 def test_who_has_the_least_to_do_looks_first(queue, monkeypatch):
     waited = []
-    worker = Worker(queue, print, 0, PATIENCE)
+    worker = Worker(queue, print, 0, TIMEOUT)
     monkeypatch.setattr(worker.stopping, 'wait', waited.append)
     for at_work in range(3):
         worker.at = dict.fromkeys(range(at_work))
@@ -361,7 +361,7 @@ def worker(queue):
     """worker(function): threads that process tasks with this function."""
     started = []
 
-    def start(function, sweep_seconds=PATIENCE, threads=2):
+    def start(function, sweep_seconds=TIMEOUT, threads=2):
         started.append(Worker(queue, function, threads, sweep_seconds))
         started[-1].start()
         return started[-1]
@@ -376,14 +376,14 @@ def test_a_worker_that_is_woken_starts_at_once(queue, servers, add, finish, work
     worker(lambda task: finish(task) and done.set())
     add(servers.add())
     queue.wake()
-    assert done.wait(PATIENCE / 2)
+    assert done.wait(TIMEOUT / 2)
 
 
 def test_a_worker_looks_for_itself_now_and_then(servers, add, finish, worker):
     done = threading.Event()
     worker(lambda task: finish(task) and done.set(), sweep_seconds=0.05)
     add(servers.add())
-    assert done.wait(PATIENCE)
+    assert done.wait(TIMEOUT)
 
 
 def test_a_worker_that_stops_finishes_first(servers, add, finish, worker):
@@ -391,13 +391,13 @@ def test_a_worker_that_stops_finishes_first(servers, add, finish, worker):
 
     def work(task):
         begun.set()
-        let.wait(PATIENCE)
+        let.wait(TIMEOUT)
         if finish(task):
             done.set()
 
     add(servers.add())
     working = worker(work)
-    assert begun.wait(PATIENCE)
+    assert begun.wait(TIMEOUT)
     threading.Timer(0.1, let.set).start()
     working.stop()
     assert done.is_set()
@@ -415,9 +415,9 @@ def test_a_worker_does_others_while_one_waits_and_is_there_when_it_is_due(store,
             over.set()
 
     waits, other = (store.change(queue.add, KIND, servers.add(), BOB).id for _ in range(2))
-    working = Worker(queue, work, 1, PATIENCE)
+    working = Worker(queue, work, 1, TIMEOUT)
     working.start()
-    assert over.wait(PATIENCE / 2)
+    assert over.wait(TIMEOUT / 2)
     working.stop()
     assert done == [(waits, 1), (other, 1), (waits, 2)]
 
@@ -428,18 +428,18 @@ def test_work_that_hangs_has_failed_and_stops_nothing_else(store, servers):
 
     def work(task):
         if task.id == first.id and task.attempts == 1:
-            hangs.wait(PATIENCE)
+            hangs.wait(TIMEOUT)
         ended.append((task.id, task.attempts, FAULT in task.arguments, store.change(queue.done, task)))
         if len(ended) == 2:
             over.set()
 
     first, second = (store.change(queue.add, KIND, servers.add(), BOB) for _ in range(2))
-    working = Worker(queue, work, 1, PATIENCE, timeout_seconds=0.5)
+    working = Worker(queue, work, 1, TIMEOUT, timeout_seconds=0.5)
     working.start()
     hung = working.threads[0]
-    assert over.wait(PATIENCE)
+    assert over.wait(TIMEOUT)
     hangs.set()
-    hung.join(PATIENCE)
+    hung.join(TIMEOUT)
     working.stop()
     assert sorted(ended[:2]) == [(first.id, 2, True, True), (second.id, 1, False, True)]
     assert ended[2] == (first.id, 1, False, False)

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.serialization import load_der_public_key
 from websockets.sync.client import connect
 
 from computeapi.backends.hypervisor.simulated_consoles.screen import CELL_HEIGHT, USUAL
-from tests.consoles.viewers import PATIENCE, characters, letters_in
+from tests.consoles.viewers import TIMEOUT, characters, letters_in
 
 MAIN, DISPLAY, INPUTS = 1, 2, 3
 # Selection of the authentication method, tickets, and short message headers.
@@ -45,7 +45,7 @@ class Channel(ExitStack):
 
     def __init__(self, url, kind, session=0, own=0, **options):
         super().__init__()
-        self.socket, self.buffer = self.enter_context(connect(url, open_timeout=PATIENCE, **options)), b''
+        self.socket, self.buffer = self.enter_context(connect(url, open_timeout=TIMEOUT, **options)), b''
         self.window = self.unacknowledged = 0
         self.socket.send(link(kind, session, own=own))
         magic, major, minor, size = struct.unpack('<4sIII', self.read(16))
@@ -57,7 +57,7 @@ class Channel(ExitStack):
 
     def read(self, count):
         while len(self.buffer) < count:
-            self.buffer += self.socket.recv(timeout=PATIENCE)
+            self.buffer += self.socket.recv(timeout=TIMEOUT)
         found, self.buffer = self.buffer[:count], self.buffer[count:]
         return found
 

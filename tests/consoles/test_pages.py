@@ -5,7 +5,7 @@ import re
 import pytest
 import requests
 
-PATIENCE = 30
+TIMEOUT = 30
 
 
 @pytest.fixture
@@ -13,7 +13,7 @@ def get(proxy):
     """get('novnc', '/vnc.html')"""
 
     def get(kind, path):
-        return requests.get(f'http://{proxy[kind]}{path}', timeout=PATIENCE)
+        return requests.get(f'http://{proxy[kind]}{path}', timeout=TIMEOUT)
 
     return get
 

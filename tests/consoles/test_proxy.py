@@ -15,7 +15,7 @@ from computeapi.backends.hypervisor import PowerState
 from computeapi.clock import utcnow
 from computeapi.consoles import proxy as module
 from tests.consoles.spice_viewer import SpiceViewer
-from tests.consoles.viewers import PATIENCE, Terminal, Viewer, closing, refused
+from tests.consoles.viewers import TIMEOUT, Terminal, Viewer, closing, refused
 
 WRONG = '00000000-0000-4000-8000-000000000000'
 
@@ -96,7 +96,7 @@ def test_pages_of_other_sites_are_not_let_in(conf, url, origin, allowed):
 
 def test_clients_that_ask_for_binary_frames_get_them(url):
     with connect(url('serial'), subprotocols=['base64', 'binary']) as client:
-        assert client.subprotocol == 'binary' and isinstance(client.recv(timeout=PATIENCE), bytes)
+        assert client.subprotocol == 'binary' and isinstance(client.recv(timeout=TIMEOUT), bytes)
 
 
 # ------------------------------------------------------------------ ends of connections
@@ -173,7 +173,7 @@ def test_so_many_consoles_are_open_at_a_time(conf, url):
         terminal.read_until('web> ')
         assert refused(url('novnc')) == (503, 'Too many consoles are open')
     # The next one is let in as soon as the proxy has noticed that the first one is gone.
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + TIMEOUT
     while True:
         try:
             with Terminal(url('serial')) as terminal:
@@ -197,7 +197,7 @@ def test_hosts_that_are_slow_to_answer_keep_nobody_from_other_consoles(monkeypat
 
     def slowly(server, protocol, console):
         if protocol == 'vnc':
-            assert answered.wait(PATIENCE)
+            assert answered.wait(TIMEOUT)
         return connect(server, protocol, console)
 
     monkeypatch.setattr(service.hypervisor, 'connect', slowly)
@@ -214,7 +214,7 @@ def test_so_many_wait_to_be_authorized_and_who_says_nothing_keeps_nobody_out(mon
     host, port = proxy['serial'].split(':')
     with Terminal(url('serial')) as inside:
         inside.read_until('web> ')
-        clients = [socket.create_connection((host, int(port)), PATIENCE) for _ in range(4)]
+        clients = [socket.create_connection((host, int(port)), TIMEOUT) for _ in range(4)]
         with suppress(ConnectionResetError):
             assert clients[0].recv(1) == b''
         for client in clients[1:]:
@@ -263,7 +263,7 @@ def test_tokens_are_not_logged(caplog, proxy, url):
         f'GET /?token={token} HTTP/1.1\r\nno header\r\n\r\n',
     )
     for request in requests:
-        with socket.create_connection((host, int(port)), PATIENCE) as client:
+        with socket.create_connection((host, int(port)), TIMEOUT) as client:
             client.sendall(request.encode())
             client.recv(100)
     lines = [record.getMessage() for record in caplog.records if record.name.startswith('computeapi.consoles')]

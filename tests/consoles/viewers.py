@@ -15,7 +15,7 @@ from computeapi.backends.hypervisor.simulated_consoles.screen import (
     PixelFormat,
 )
 
-PATIENCE = 30
+TIMEOUT = 30
 RETURN = 0xFF0D
 
 
@@ -24,14 +24,14 @@ class Terminal(ExitStack):
 
     def __init__(self, url, **options):
         super().__init__()
-        self.socket, self.seen = self.enter_context(connect(url, open_timeout=PATIENCE, **options)), ''
+        self.socket, self.seen = self.enter_context(connect(url, open_timeout=TIMEOUT, **options)), ''
 
     def type(self, text):
         self.socket.send(text.encode())
 
     def read_until(self, text):
         while text not in self.seen:
-            self.seen += self.socket.recv(timeout=PATIENCE).decode()
+            self.seen += self.socket.recv(timeout=TIMEOUT).decode()
         return self.seen
 
 
@@ -40,7 +40,7 @@ class Viewer(ExitStack):
 
     def __init__(self, url, **options):
         super().__init__()
-        self.socket, self.buffer = self.enter_context(connect(url, open_timeout=PATIENCE, **options)), b''
+        self.socket, self.buffer = self.enter_context(connect(url, open_timeout=TIMEOUT, **options)), b''
         self.rows = [''] * ROWS
         assert self.read(12) == b'RFB 003.008\n'
         self.socket.send(b'RFB 003.008\n')
@@ -54,7 +54,7 @@ class Viewer(ExitStack):
 
     def read(self, count):
         while len(self.buffer) < count:
-            self.buffer += self.socket.recv(timeout=PATIENCE)
+            self.buffer += self.socket.recv(timeout=TIMEOUT)
         found, self.buffer = self.buffer[:count], self.buffer[count:]
         return found
 
@@ -122,5 +122,5 @@ def closing(client):
     """The code and the reason with which the proxy closes, ignoring any messages before."""
     with pytest.raises(ConnectionClosed) as found:
         while True:
-            client.socket.recv(timeout=PATIENCE)
+            client.socket.recv(timeout=TIMEOUT)
     return found.value.rcvd.code, found.value.rcvd.reason

@@ -249,7 +249,7 @@ def test_a_list_of_less_has_the_same_servers_and_reads_no_more_of_them(store, ro
 
 def test_a_page_ends_where_enough_was_looked_at(store, rows, monkeypatch):
     monkeypatch.setattr(server_lookups, 'FEW', 0)
-    monkeypatch.setattr(server_search, 'PATIENCE', 3)
+    monkeypatch.setattr(server_search, 'EXTENSION_FACTOR', 3)
     mine = [row for row in rows if row['project_id'] == 'project' and row['deleted_at'] is None]
     there = in_order(mine, NEWEST_FIRST)
     with store.read() as connection:

@@ -15,7 +15,7 @@ from computeapi.db.engine import Store
 from computeapi.db.wakeups import Listener
 from tests.waiting import eventually
 
-PATIENCE, FOREVER = 20, 3600
+TIMEOUT, FOREVER = 20, 3600
 LISTENING = sa.text(
     'SELECT pid FROM pg_stat_activity WHERE query = :listen AND datname = current_database() ORDER BY pid'
 )
@@ -73,7 +73,7 @@ def hearing(store):
     thread.start()
     yield heard
     listener.stop()
-    thread.join(PATIENCE)
+    thread.join(TIMEOUT)
     assert not thread.is_alive()
 
 
@@ -82,13 +82,13 @@ def test_what_another_process_queues_is_begun_at_once(elsewhere, done, servers):
     """The worker itself would poll after an hour."""
     for _ in range(2):
         add(elsewhere, servers.add())
-        assert done.get(timeout=PATIENCE) == 'pause'
+        assert done.get(timeout=TIMEOUT) == 'pause'
 
 
 @pytest.mark.tells
 def test_several_that_are_queued_together(elsewhere, done, servers):
     add(elsewhere, *(servers.add() for _ in range(5)))
-    assert [done.get(timeout=PATIENCE) for _ in range(5)] == ['pause'] * 5
+    assert [done.get(timeout=TIMEOUT) for _ in range(5)] == ['pause'] * 5
 
 
 @pytest.mark.tells
@@ -97,7 +97,7 @@ def test_several_of_one_request(elsewhere, done, servers):
     with elsewhere.store.write() as connection:
         begun = actions.start_all(connection, bob, ids, 'pause', elsewhere.clock())
         elsewhere.add_all(connection, Work, begun, bob, {})
-    assert [done.get(timeout=PATIENCE) for _ in ids] == ['pause'] * 5
+    assert [done.get(timeout=TIMEOUT) for _ in ids] == ['pause'] * 5
 
 
 @pytest.mark.tells
@@ -106,7 +106,7 @@ def test_what_another_process_prepares(elsewhere, done, servers):
     task = add(elsewhere, servers.add(), leased=True)
     assert done.empty()
     assert elsewhere.store.change(elsewhere.release, task, None)
-    assert done.get(timeout=PATIENCE) == 'pause'
+    assert done.get(timeout=TIMEOUT) == 'pause'
 
 
 @pytest.mark.tells
@@ -114,7 +114,7 @@ def test_what_waits_and_is_hastened_by_another_process(elsewhere, done, servers)
     server_id = servers.add()
     elsewhere.put_back(add(elsewhere, server_id, leased=True), FOREVER)
     elsewhere.store.change(elsewhere.hasten, server_id)
-    assert done.get(timeout=PATIENCE) == 'pause'
+    assert done.get(timeout=TIMEOUT) == 'pause'
 
 
 @pytest.mark.tells
@@ -124,19 +124,19 @@ def test_a_connection_that_was_lost_is_made_anew(elsewhere, done, servers, store
         connection.execute(sa.select(sa.func.pg_terminate_backend(former)))
     eventually(lambda: listening(store) not in ([], [former]))
     add(elsewhere, servers.add())
-    assert done.get(timeout=PATIENCE) == 'pause'
+    assert done.get(timeout=TIMEOUT) == 'pause'
 
 
 @pytest.mark.tells
 def test_what_is_told_is_what_was_committed_and_once(elsewhere, store, servers):
     ids = [servers.add(), servers.add()]
     with hearing(store) as heard:
-        assert heard.get(timeout=PATIENCE), 'Nobody tells again what was told before.'
+        assert heard.get(timeout=TIMEOUT), 'Nobody tells again what was told before.'
         with pytest.raises(ZeroDivisionError), elsewhere.store.write() as connection:
             elsewhere.add(connection, Work, ids[0], Context(user_id='bob', project_id='p'))
             raise ZeroDivisionError()
         add(elsewhere, *ids)
-        assert heard.get(timeout=PATIENCE)
+        assert heard.get(timeout=TIMEOUT)
     assert heard.empty()
 
 

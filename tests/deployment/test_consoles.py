@@ -18,7 +18,7 @@ from computeapi.db.engine import Store
 from computeapi.db.tables.servers import console_tokens
 from tests.consoles.conftest import token_of
 from tests.consoles.spice_viewer import SpiceViewer
-from tests.consoles.viewers import PATIENCE, Terminal, Viewer, closing, refused
+from tests.consoles.viewers import TIMEOUT, Terminal, Viewer, closing, refused
 from tests.deployment.conftest import serving, starting
 from tests.deployment.test_workers import wait_until
 
@@ -246,9 +246,7 @@ def test_consoles_over_tls(deployment, server, start, certificate):
             url = f'wss://{proxy.address(kind)}/?token={token_of(deployment.url(server, kind))}'
             with client(url, ssl=context, origin='https://127.0.0.1') as opened:
                 opened.read_until('web> ')
-        page = requests.get(
-            f'https://{proxy.address("novnc")}/vnc_auto.html', verify=str(certificate), timeout=PATIENCE
-        )
+        page = requests.get(f'https://{proxy.address("novnc")}/vnc_auto.html', verify=str(certificate), timeout=TIMEOUT)
         assert page.status_code == 200
 
 
@@ -261,7 +259,7 @@ def test_a_certificate_is_renewed_without_a_restart(deployment, server, start, t
             renewed, page = certify(tmp_path / 'renewed.pem'), f'https://{proxy.address("novnc")}/vnc_auto.html'
             for text in (renewed.read_text(), 'half of a certificate'):
                 file.write_text(text)
-                assert requests.get(page, verify=str(renewed), timeout=PATIENCE).status_code == 200
+                assert requests.get(page, verify=str(renewed), timeout=TIMEOUT).status_code == 200
             terminal.type('still here')
             terminal.read_until('still here')
 
@@ -300,7 +298,7 @@ def test_a_proxy_waits_for_its_database(start, tmp_path):
     with proxying(start, f'sqlite:///{tmp_path}/away/computeapi.db') as proxy:
         address = proxy.address('serial')
         assert refused(f'ws://{address}/?token=x')[0] == 503
-        assert requests.get(f'http://{address}/', timeout=PATIENCE).status_code == 200
+        assert requests.get(f'http://{address}/', timeout=TIMEOUT).status_code == 200
 
 
 def test_a_port_that_is_taken_is_named(start, beside):

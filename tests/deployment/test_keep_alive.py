@@ -116,7 +116,7 @@ def test_all_that_may_follow_an_answer_is_understood(url):
 
 
 def test_who_asks_again_much_later_is_answered(url, monkeypatch):
-    monkeypatch.setattr(keep_alive, 'PATIENCE', 0.01)
+    monkeypatch.setattr(keep_alive, 'NEXT_REQUEST_SECONDS', 0.01)
     with Wire(url) as wire:
         for word in ('one', 'two', 'three'):
             assert post(wire, word) == word

@@ -47,7 +47,7 @@ for _ in range(int(sys.argv[1])):
 serve()
 """
 """A server that does not know computeapi, and forks as often as told after loading the application."""
-PATIENCE = 40
+TIMEOUT = 40
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def store(database_url, tmp_path):
 
 def wait_until(condition):
     """Waits until the condition, a function, is true; returns its value."""
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + TIMEOUT
     while not (found := condition()):
         assert time.monotonic() < until
         time.sleep(0.1)
@@ -134,7 +134,7 @@ def test_a_worker_that_waits_for_its_database_can_be_stopped(start, tmp_path, ur
 
 def test_a_mistake_in_the_configuration_ends_a_worker(store, start):
     process = start(WORKER, {'OS_SIMULATED__FAIL': 'fly'})
-    assert process.process.wait(PATIENCE) == 2
+    assert process.process.wait(TIMEOUT) == 2
     [line] = process.log.read_text().splitlines()
     assert 'there is no operation fly' in line
 
@@ -181,7 +181,7 @@ def test_workers_begin_with_the_processes_of_a_server_that_does_not_tell(store, 
         serving = pids - {server.pid} if forks else pids
         assert {each.pid for each in known(store, max(forks, 1))} == serving
         server.stdin.close()
-        assert server.wait(PATIENCE) == 0
+        assert server.wait(TIMEOUT) == 0
     assert known(store, 0) == []
 
 

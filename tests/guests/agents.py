@@ -22,7 +22,7 @@ from tests.guests import boot_sector
 from tests.guests.machine import SECONDS
 
 PASSWORD = 'for the tests of agents'
-PATIENCE = 120
+TIMEOUT = 120
 LATEST = {'OpenStack-API-Version': 'compute 2.90, volume 3.68'}
 RUNNING = {'power_state': 1, 'console_log': '', 'created_at': datetime(2026, 1, 1)}
 COMMON = """
@@ -85,7 +85,7 @@ class GuestCloud(Watched):
     """hosts: their names.  database: the URL of an empty database.  own_broker: a broker that no other test uses, if
     any."""
 
-    patience = PATIENCE
+    timeout = TIMEOUT
 
     def __init__(self, folder, database, hosts, own_broker=None):
         self.folder, self.database, self.hosts, self.broker = folder, database, hosts, own_broker
@@ -145,10 +145,10 @@ class GuestCloud(Watched):
 
     def send(self, method, path, **options):
         """The response, as soon as the server can be reached."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while True:
             try:
-                return self.session.request(method, f'{self.url}{path}', timeout=PATIENCE, **options)
+                return self.session.request(method, f'{self.url}{path}', timeout=TIMEOUT, **options)
             except requests.ConnectionError:
                 assert time.monotonic() < deadline, self.logs()
                 time.sleep(0.05)

@@ -62,7 +62,7 @@ def conversation(tmp_path, monkeypatch):
         thread = threading.Thread(target=behave, args=(listening, way))
         thread.start()
         for _ in range(TIMES):
-            with pytest.raises(HypervisorError), Monitor(tmp_path / 'qmp', patience=0) as monitor:
+            with pytest.raises(HypervisorError), Monitor(tmp_path / 'qmp', timeout=0) as monitor:
                 monitor.execute('query-status')
         thread.join()
 

@@ -15,7 +15,7 @@ from computeapi.backends.hypervisor.qemu.folder import GuestFolder
 from computeapi.backends.hypervisor.qemu.process import FolderProcess
 from tests.waiting import eventually
 
-PATIENCE = 20
+TIMEOUT = 20
 COMPLAINS = 'import time\nwhile True:\n    print("amiss " * 100, flush=True)\n    time.sleep(0.001)'
 # Its first thread exits at once, another one a second after it could.
 EXITS = """
@@ -40,7 +40,7 @@ def complaining(tmp_path):
 
 def test_what_a_guest_makes_its_qemu_complain_of_is_kept_short(complaining, monkeypatch):
     monkeypatch.setattr(module, 'MOST_OUTPUT_BYTES', 10_000)
-    output, deadline = complaining.folder / 'guest.output', time.monotonic() + PATIENCE
+    output, deadline = complaining.folder / 'guest.output', time.monotonic() + TIMEOUT
     while not (output.exists() and output.stat().st_size > 100_000):
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -63,7 +63,7 @@ def test_what_does_not_start_is_told_of_soon(tmp_path):
     began = time.monotonic()
     with pytest.raises(HypervisorError, match='could not be started'):
         FolderProcess(GuestFolder(tmp_path), 'guest', str(tmp_path)).begin(['no-such-program'], lambda: False)
-    assert time.monotonic() < began + PATIENCE
+    assert time.monotonic() < began + TIMEOUT
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tests.guests import boot_sector
 from tests.guests.boot_sector import BANNER
 from tests.guests.screens import wait_until
 
-PATIENCE = {'interval': 0.1, 'wait': 60}
+TIMEOUT = {'interval': 0.1, 'wait': 60}
 
 
 def running(folder):
@@ -59,7 +59,7 @@ def create(client, name, image, flavor, **facts):
 
 
 def reached(client, server, status):
-    return client.compute.wait_for_server(server, status, **PATIENCE)
+    return client.compute.wait_for_server(server, status, **TIMEOUT)
 
 
 def wrote(client, server, text):

@@ -17,7 +17,7 @@ from computeapi.testing import Cloud
 from tests.kit.conftest import HTTP
 from tests.waiting import eventually
 
-PATIENCE = 60
+TIMEOUT = 60
 """How long to wait for what should happen soon, in seconds."""
 
 
@@ -52,13 +52,13 @@ def test_nothing_is_left_of_a_cloud_that_has_gone():
 
 
 def test_a_cloud_ends_while_a_request_is_delayed(monkeypatch):
-    monkeypatch.setattr(server, 'MERCY', PATIENCE)
+    monkeypatch.setattr(server, 'SHUTDOWN_SECONDS', TIMEOUT)
     cloud = Cloud()
     cloud.start()
     rule = cloud.faults.add(path='/', delay=3600)
     lost = in_thread(lambda: pytest.raises(requests.ConnectionError, requests.get, cloud.url))
     eventually(lambda: rule.hits)
-    in_thread(cloud.stop).join(PATIENCE / 2)
+    in_thread(cloud.stop).join(TIMEOUT / 2)
     assert repr(cloud) == '<Cloud that is not there>'
     lost.join()
 
@@ -76,13 +76,13 @@ def test_a_reset_does_not_wait_for_an_upload_that_has_stopped(cloud, http):
 
     def half():
         yield b'x' * 500_000
-        going_on.wait(PATIENCE)
+        going_on.wait(TIMEOUT)
         yield b'x'
 
     upload = in_thread(lambda: http.upload(image, half()))
     eventually(lambda: http.get(f'/image/v2/images/{image}').json()['status'] == 'saving')
     reset = in_thread(cloud.reset)
-    reset.join(PATIENCE / 2)
+    reset.join(TIMEOUT / 2)
     is_done = not reset.is_alive()
     going_on.set()
     upload.join()

@@ -21,7 +21,7 @@ from computeapi.kit.variables import TOKEN_HEADER
 from computeapi.testing import Cloud
 from tests.waiting import eventually
 
-PATIENCE = 60
+TIMEOUT = 60
 
 
 def act(http, server, **action):
@@ -35,14 +35,14 @@ class Stream:
     def __init__(self, cloud, query='', **headers):
         headers = {TOKEN_HEADER: cloud.control_token, 'Accept': 'text/event-stream', **headers}
         url = f'{cloud.url}/control/events{query}'
-        self.answer = requests.get(url, headers=headers, stream=True, timeout=PATIENCE)
+        self.answer = requests.get(url, headers=headers, stream=True, timeout=TIMEOUT)
         assert self.answer.status_code == 200, self.answer.text
         assert self.answer.headers['Content-Type'].startswith('text/event-stream')
         self.messages = self._messages()
         self.last_id = None
 
     def _messages(self):
-        kind, data, until = 'message', [], time.monotonic() + PATIENCE
+        kind, data, until = 'message', [], time.monotonic() + TIMEOUT
         for line in self.answer.iter_lines(chunk_size=None):
             # The stream also sends lines while nothing happens.
             assert time.monotonic() < until
@@ -317,11 +317,11 @@ def test_who_waits_for_as_long_as_it_takes_does_so_until_the_cloud_ends():
         time.sleep(0.1)
         events.end()
         with pytest.raises(TimeoutError, match='No such event occurred'):
-            waiting.result(PATIENCE)
+            waiting.result(TIMEOUT)
 
 
 def test_following_in_python(cloud, http):
-    following = cloud.events.follow(type='server', timeout=PATIENCE)
+    following = cloud.events.follow(type='server', timeout=TIMEOUT)
     server = http.boot()
     for event in following:
         if (event.after or {}).get('status') == 'ACTIVE':
@@ -368,13 +368,13 @@ def test_what_makes_no_sense_is_refused(http, query):
     for accept in ('application/json', 'text/event-stream'):
         url = f'{http.cloud.url}/control/events{query}'
         headers = {TOKEN_HEADER: http.cloud.control_token, 'Accept': accept}
-        assert requests.get(url, headers=headers, timeout=PATIENCE).status_code == 400
+        assert requests.get(url, headers=headers, timeout=TIMEOUT).status_code == 400
 
 
 def test_it_takes_the_token(cloud):
     for path in ('/control/events', '/control/events.jsonl', '/control/webhooks'):
         for headers in ({}, {TOKEN_HEADER: 'wrong'}):
-            answer = requests.get(cloud.url + path, headers=headers, timeout=PATIENCE)
+            answer = requests.get(cloud.url + path, headers=headers, timeout=TIMEOUT)
             assert answer.status_code == 401
 
 
@@ -409,7 +409,7 @@ def test_streams_occupy_no_thread_and_are_bounded(cloud, http):
 
 def test_who_is_too_slow_is_told_and_may_come_again(cloud):
     many = [volume('many', {'status': str(number)}, {'status': 'x' * 4000}) for number in range(100)]
-    connection = socket.create_connection(('127.0.0.1', int(cloud.url.rpartition(':')[2])), timeout=PATIENCE)
+    connection = socket.create_connection(('127.0.0.1', int(cloud.url.rpartition(':')[2])), timeout=TIMEOUT)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     with connection:
         request = f'GET /control/events HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\n{TOKEN_HEADER}: '
@@ -433,7 +433,7 @@ def test_who_is_too_slow_is_told_and_may_come_again(cloud):
 @pytest.mark.parametrize('version', ['1.0', '1.1'])
 def test_who_asks_no_more_gets_what_there_is_and_the_end(cloud, version):
     tell(cloud.events, volume('there', None, {'status': 'x'}))
-    with socket.create_connection(('127.0.0.1', int(cloud.url.rpartition(':')[2])), timeout=PATIENCE) as connection:
+    with socket.create_connection(('127.0.0.1', int(cloud.url.rpartition(':')[2])), timeout=TIMEOUT) as connection:
         request = f'GET /control/events?since={cloud.events.last - 1} HTTP/{version}\r\nHost: a\r\n'
         connection.sendall(f'{request}Accept: text/event-stream\r\n{TOKEN_HEADER}: '.encode())
         connection.sendall(f'{cloud.control_token}\r\n\r\n'.encode())
@@ -505,7 +505,7 @@ def test_a_cloud_ends_with_streams_that_are_open():
             requests.get,
             f'{own.url}/control/events?wait=60&since={own.events.last}',
             headers={TOKEN_HEADER: own.control_token},
-            timeout=PATIENCE,
+            timeout=TIMEOUT,
         )
         followed = threads.submit(list, own.events.follow())
         eventually(lambda: len(own.events.readers) == 22)
@@ -514,7 +514,7 @@ def test_a_cloud_ends_with_streams_that_are_open():
         assert listed.result().json()['events'] == followed.result() == []
     assert set(threading.enumerate()) <= before
     with pytest.raises(requests.ConnectionError):
-        requests.get(own.url, timeout=PATIENCE)
+        requests.get(own.url, timeout=TIMEOUT)
 
 
 def test_a_branch_tells_its_own(cloud, http):

@@ -93,15 +93,15 @@ def test_a_state_lasts_until_it_is_told(cloud, http, status):
         release_at_once(cloud, other)
 
 
-def release_at_once(cloud, server, patience=0.05):
+def release_at_once(cloud, server, timeout=0.05):
     """Release without waiting for work that arrives a moment later."""
     import computeapi.kit.plans as module
 
-    before, module.PATIENCE_SECONDS = module.PATIENCE_SECONDS, patience
+    before, module.RELEASE_TIMEOUT_SECONDS = module.RELEASE_TIMEOUT_SECONDS, timeout
     try:
         cloud.plans.release(server)
     finally:
-        module.PATIENCE_SECONDS = before
+        module.RELEASE_TIMEOUT_SECONDS = before
 
 
 def test_all_may_be_told_at_once_by_the_control_api(http, status):

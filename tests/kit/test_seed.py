@@ -22,7 +22,7 @@ from computeapi.serve.directory import opened
 from computeapi.testing import Cloud
 from tests.kit.conftest import HTTP
 
-PATIENCE = 60
+TIMEOUT = 60
 MOMENT = datetime(2030, 1, 1)
 TIMES = re.compile(r'\d{4}-\d\d-\d\d[T ][\d:.]+(Z|\+00:00)?')
 SERVERS = '/v2.1/servers'
@@ -74,7 +74,7 @@ class Client(HTTP):
 
     def until(self, find, fits):
         """Polls until all items fit; returns them."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + TIMEOUT
         while not all(map(fits, found := find())):
             assert time.monotonic() < until, found
             time.sleep(0.02)
@@ -201,8 +201,8 @@ def fleet(client, cloud, order, workers):
                 (SERVERS, 'server', plain_server(http, f'web-{number}')),
                 ('/volume/v3/volumes', 'volume', {'size': 1, 'name': f'disk-{number}'}),
             ):
-                assert session.post(http.cloud.url + path, json={noun: body}, timeout=PATIENCE).status_code == 202
-                session.get(http.cloud.url + SERVERS, timeout=PATIENCE)
+                assert session.post(http.cloud.url + path, json={noun: body}, timeout=TIMEOUT).status_code == 202
+                session.get(http.cloud.url + SERVERS, timeout=TIMEOUT)
 
     with ThreadPoolExecutor(workers) as threads:
         list(threads.map(boot, order))
@@ -335,7 +335,7 @@ def test_a_password_that_is_given_is_the_one():
     conf = config.load(overrides={})
     with opened(None) as directory, closing(Kit(seed=Seed(7))) as kit:
         serve.configure(conf, directory)
-        with serve.running(conf, directory, 'mine', surroundings=kit) as (_, passwords):
+        with serve.running(conf, directory, 'mine', hooks=kit) as (_, passwords):
             pass
     with seeded() as cloud:
         assert passwords == {'admin': 'mine', 'demo': cloud.passwords['demo']}

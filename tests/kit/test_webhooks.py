@@ -22,7 +22,7 @@ from computeapi.testing import Cloud
 from tests.deployment.conftest import free_port
 from tests.waiting import eventually
 
-PATIENCE = 60
+TIMEOUT = 60
 SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 
 
@@ -51,7 +51,7 @@ class ReceiverHandler(BaseHTTPRequestHandler):
         self.server.got.append((self.path, self.headers, body))
         status = self.server.statuses.pop(0) if self.server.statuses else 204
         if status == 'never':
-            self.server.going_on.wait(PATIENCE)
+            self.server.going_on.wait(TIMEOUT)
             return
         if status == 'slowly':
             # A line that never ends.
@@ -133,7 +133,7 @@ def test_a_receiver_gets_what_it_asked_for_with_a_signature(cloud, http, volumes
     signed = f'{headers["webhook-id"]}.{headers["webhook-timestamp"]}.'.encode() + body
     digest = hmac.new(base64.b64decode(SECRET.removeprefix('whsec_')), signed, hashlib.sha256).digest()
     assert headers['webhook-signature'] == 'v1,' + base64.b64encode(digest).decode()
-    assert abs(int(headers['webhook-timestamp']) - time.time()) < PATIENCE
+    assert abs(int(headers['webhook-timestamp']) - time.time()) < TIMEOUT
     assert len({each['webhook-id'] for _, each, _ in receiver.got}) == len(receiver.got)
     hook.remove()
     volumes('b')
@@ -194,7 +194,7 @@ def test_one_that_fails_holds_up_no_other(cloud, volumes, receiver):
 
 
 def test_one_that_does_not_answer_holds_up_no_other(cloud, volumes, receiver, monkeypatch):
-    monkeypatch.setattr(sending, 'ATTEMPT_SECONDS', 2 * PATIENCE)
+    monkeypatch.setattr(sending, 'ATTEMPT_SECONDS', 2 * TIMEOUT)
     with receiving('never') as silent:
         cloud.webhooks.add(silent.url, types=['volume.created'])
         volumes('a')

@@ -9,7 +9,7 @@ from computeapi.pipeline import load
 from tests.backends.implementations import ADMIN, ALICE
 
 FLAVOR = {'id': '1', 'name': 'small', 'ram': 64, 'vcpus': 1, 'disk': 1}
-PATIENCE_SECONDS = 60
+TIMEOUT_SECONDS = 60
 
 
 class Compute:
@@ -49,7 +49,7 @@ class Compute:
         return self.ask(caller, f'POST /servers/{server_id}/action', action, token)
 
     def settled(self, server_id):
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while True:
             server = self.ask(ALICE, f'GET /servers/{server_id}').json['server']
             if server['OS-EXT-STS:task_state'] is None and server['status'] != 'BUILD':
@@ -59,7 +59,7 @@ class Compute:
 
     def gone(self, server_id):
         """Wait until the server is deleted."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while (answer := self.ask(ALICE, f'GET /servers/{server_id}')).status_code != 404:
             assert time.monotonic() < deadline, answer.text
             time.sleep(0.1)

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from keystoneauth1.exceptions import BadRequest, Conflict, NotFound
 
-PATIENCE_SECONDS = 30
+TIMEOUT_SECONDS = 30
 # Users come before what they use.
 NETWORK = (
     'floatingips',
@@ -57,7 +57,7 @@ def clean_block_storage(cinder, projects, kept):
     """Delete all volumes, whatever uses them, and what was created from them."""
     for project_id in projects:
         cinder.delete(f'/os-quota-sets/{project_id}', raise_exc=False)
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while held := [each for each in _volumes(cinder) if each['os-vol-tenant-attr:tenant_id'] in projects]:
         for volume in held:
             if volume['status'] != 'deleting':

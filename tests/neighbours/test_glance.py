@@ -15,7 +15,7 @@ from tests.neighbours import cloud
 from tests.proxy import Proxy
 
 MIB = 2**20
-PATIENCE_SECONDS = 30
+TIMEOUT_SECONDS = 30
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def behind(running, proxy):
 
 def settled(images, image_id):
     """The status of an image, when nothing is being uploaded."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while (status := images.get(ADMIN, image_id).status) == 'saving' and time.monotonic() < deadline:
         time.sleep(0.1)
     return status
@@ -57,7 +57,7 @@ def settled(images, image_id):
 
 def upload_again(images, image_id):
     """Retries, as a task does."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while True:
         try:
             return images.upload(ALICE, image_id, [b'whole'])
@@ -120,7 +120,7 @@ def test_an_upload_that_is_under_way_is_waited_for(images):
 
     def slow():
         yield bytes(MIB)
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while images.get(ALICE, image.id).status != 'saving' and time.monotonic() < deadline:
             time.sleep(0.1)
         with pytest.raises(errors.NeighbourAway, match='does not release'):

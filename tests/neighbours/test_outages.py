@@ -21,7 +21,7 @@ OPTIONS = """
 [DEFAULT]
 workers = 4
 task_sweep_interval = 0.5
-neighbour_timeout = {patience}
+neighbour_timeout = {timeout}
 vif_plugging_timeout = 0
 [glance]
 endpoint_override = {image}
@@ -46,12 +46,12 @@ SETTLE_SECONDS = 120
 class Compute:
     """The service with a proxy in front of each other service, and its workers, from Alice's point of view."""
 
-    def __init__(self, cloud, store, patience):
+    def __init__(self, cloud, store, timeout):
         self.cloud, self.store = cloud, store
         endpoints = {kind: root(cloud.service(kind)) for kind in SERVICES}
         self.lines = {kind: line(url) for kind, url in {**endpoints, KEYSTONE: cloud.url}.items()}
         reached = {kind: through(url, self.lines[kind]) for kind, url in endpoints.items()}
-        text = OPTIONS.format(patience=patience, **reached)
+        text = OPTIONS.format(timeout=timeout, **reached)
         url = through(cloud.url, self.lines[KEYSTONE])
         backends = {'identity': 'keystone', 'image': 'glance', 'network': 'neutron', 'volume': 'cinder'}
         self.service = Service(cloud.conf(text=text, url=url, **backends), store)

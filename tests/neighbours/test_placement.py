@@ -17,7 +17,7 @@ from tests.proxy import Proxy
 
 SMALL = {'VCPU': 1, 'MEMORY_MB': 64, 'DISK_GB': 1}
 LARGE = {'VCPU': 2, 'MEMORY_MB': 64, 'DISK_GB': 1}
-PATIENCE_SECONDS = 60
+TIMEOUT_SECONDS = 60
 OPTIONS = """
 [DEFAULT]
 task_sweep_interval = 0.5
@@ -192,7 +192,7 @@ def test_placement_is_away_while_servers_come_and_go(api, service, ids, line, st
 
 
 def until(is_so):
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.1)

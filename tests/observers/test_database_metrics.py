@@ -15,7 +15,7 @@ from computeapi.observers.database_metrics import DatabaseMetrics
 
 
 @pytest.fixture
-def knowledge(conf, store):
+def metrics(conf, store):
     return DatabaseMetrics(conf, store)
 
 
@@ -26,25 +26,25 @@ def add_host(store, name, **facts):
         connection.execute(sa.insert(services).values(values))
 
 
-def test_servers_are_counted_by_state(knowledge, servers):
+def test_servers_are_counted_by_state(metrics, servers):
     for state, number in {'active': 3, 'error': 2}.items():
         for _ in range(number):
             servers.add(vm_state=state)
     servers.add(vm_state='deleted', deleted_at=utcnow())
-    assert knowledge.found()['servers'] == {'active': 3, 'error': 2}
+    assert metrics.found()['servers'] == {'active': 3, 'error': 2}
 
 
-def test_hosts_are_counted_by_state(knowledge, store):
+def test_hosts_are_counted_by_state(metrics, store):
     add_host(store, 'up')
     add_host(store, 'off', disabled=True, seen_at=None)
     add_host(store, 'forced', forced_down=True)
     add_host(store, 'gone', seen_at=None)
     add_host(store, 'silent', seen_at=utcnow() - timedelta(minutes=5))
     add_host(store, 'scheduler', binary='nova-scheduler')
-    assert knowledge.found()['hosts'] == {'up': 1, 'disabled': 1, 'down': 3}
+    assert metrics.found()['hosts'] == {'up': 1, 'disabled': 1, 'down': 3}
 
 
-def test_quotas_are_counted_over_projects(conf, knowledge, store):
+def test_quotas_are_counted_over_projects(conf, metrics, store):
     """The project with 5 of 10 cores has used half; with its own limit of 5, it has used all."""
     conf.set_override('cores', 10, 'quota')
     conf.set_override('ram', -1, 'quota')
@@ -55,7 +55,7 @@ def test_quotas_are_counted_over_projects(conf, knowledge, store):
     use(store, 'empty', cores=0)
     limit(store, 'own', cores=5)
     limit(store, 'half', instances=0)
-    found = knowledge.found()
+    found = metrics.found()
     assert found['quota_used'] == {'instances': 0, 'cores': 19, 'ram': 2**20, 'server_groups': 0}
     assert found['quota_projects'] == {'instances': 0, 'cores': 3, 'ram': 1, 'server_groups': 0}
     assert found['quota_full'] == {'instances': 0, 'cores': 2, 'ram': 0, 'server_groups': 0}
@@ -71,13 +71,13 @@ def limit(store, project, **limits):
     store.change(quotas.set_limits, project, None, limits)
 
 
-def test_processes_that_live_are_told(knowledge, store):
+def test_processes_that_live_are_told(metrics, store):
     for name, minutes in {'a': 0, 'b': 0, 'c': 5}.items():
         facts = {'id': name, 'binary': 'computeapi-worker', 'host': 'h', 'pid': 1, 'workers': 4}
         with store.write() as connection:
             seen = utcnow() - timedelta(minutes=minutes)
             connection.execute(sa.insert(processes).values(facts | {'started_at': seen, 'seen_at': seen}))
-    assert knowledge.found()['processes'] == {'computeapi-worker': 2}
+    assert metrics.found()['processes'] == {'computeapi-worker': 2}
 
 
 def test_one_process_counts_for_all_until_it_is_time_again(conf, store, servers, asked):
@@ -108,10 +108,10 @@ def test_of_several_that_come_at_a_time_one_counts(store):
     assert sorted(turns) == [False] * 7 + [True]
 
 
-def test_what_was_found_is_good_for_a_while(knowledge, asked):
-    first = knowledge.exposition()
+def test_what_was_found_is_good_for_a_while(metrics, asked):
+    first = metrics.exposition()
     del asked[:]
-    assert knowledge.exposition() == first
+    assert metrics.exposition() == first
     assert asked == []
 
 

@@ -11,7 +11,7 @@ from computeapi.web.turns import InTurn, Turns
 LONG = 30
 
 
-class Door:
+class SlowApp:
     """An app that holds requests for /held until it is opened, and records how many are inside at the same time."""
 
     def __init__(self):
@@ -34,10 +34,10 @@ class Door:
 
 
 @pytest.fixture
-def door():
-    door = Door()
-    yield door
-    door.opened.set()
+def slow_app():
+    slow_app = SlowApp()
+    yield slow_app
+    slow_app.opened.set()
 
 
 def ask(app, path='/', method='GET'):
@@ -52,32 +52,32 @@ def together(function, count):
 
 
 @pytest.mark.parametrize(('method', 'one_by_one'), [('GET', True), ('POST', False)])
-def test_one_is_answered_after_the_other(door, method, one_by_one):
-    app = InTurn(door, Turns(patience=LONG))
+def test_one_is_answered_after_the_other(slow_app, method, one_by_one):
+    app = InTurn(slow_app, Turns(timeout=LONG))
     for each in together(lambda: ask(app, method=method), 8):
         each.join(LONG)
-    assert (door.most == 1) is one_by_one
+    assert (slow_app.most == 1) is one_by_one
 
 
-def test_who_is_held_up_keeps_others_waiting_once(door):
+def test_who_is_held_up_keeps_others_waiting_once(slow_app):
     turns = Turns()
-    app = InTurn(door, turns)
+    app = InTurn(slow_app, turns)
     held = together(lambda: ask(app, '/held'), 3)
-    assert all(door.held.acquire(timeout=LONG) for _ in held)
+    assert all(slow_app.held.acquire(timeout=LONG) for _ in held)
     assert ask(app) == 'answered'
     # Nobody holds the turn now: requests that waited for the held ones would wait forever.
-    turns.patience = -1
+    turns.timeout = -1
     assert [ask(app) for _ in range(20)] == ['answered'] * 20
     assert all(each.is_alive() for each in held)
-    door.opened.set()
+    slow_app.opened.set()
     for each in held:
         each.join(LONG)
         assert not each.is_alive()
     assert ask(app) == 'answered'
 
 
-def test_an_error_ends_a_turn(door):
-    app = InTurn(door, Turns(patience=-1))
+def test_an_error_ends_a_turn(slow_app):
+    app = InTurn(slow_app, Turns(timeout=-1))
     with pytest.raises(ValueError):
         ask(app, '/wrong')
     assert ask(app) == 'answered'

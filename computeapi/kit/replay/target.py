@@ -13,7 +13,7 @@ from computeapi.kit.replay.recording import Recorded
 if TYPE_CHECKING:
     from openstack.connection import Connection
 
-PATIENCE_SECONDS = 120
+TIMEOUT_SECONDS = 120
 SERVICES = {'volume': 'block_storage', 'share': 'shared_file_system'}
 """Names of services in openstacksdk that differ from ours."""
 
@@ -107,7 +107,7 @@ class TokenTarget:
         url = f'{self.url}{mount}{step.root}{path}'
         try:
             answer = self.session.request(
-                step.method, url, params=query, headers=dict(headers), timeout=PATIENCE_SECONDS, **body
+                step.method, url, params=query, headers=dict(headers), timeout=TIMEOUT_SECONDS, **body
             )
         except requests.RequestException as error:
             return Answer(None, {}, str(error))
@@ -129,7 +129,7 @@ def target_of(where: str | None, cloud: str | None, token: str | None) -> Replay
 def identity_url(url: str) -> str:
     """The URL of the Keystone, which is at this URL or, as in computeapi, at /identity below it."""
     try:
-        found = requests.get(url, timeout=PATIENCE_SECONDS, headers={'Accept': 'application/json'}).json()
+        found = requests.get(url, timeout=TIMEOUT_SECONDS, headers={'Accept': 'application/json'}).json()
     except (requests.RequestException, ValueError) as error:
         raise CloudUnreachable(f'{url}: {error}') from None
     is_identity = isinstance(found, dict) and ('version' in found or 'values' in found.get('versions', ()))

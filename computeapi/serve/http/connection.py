@@ -256,7 +256,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
             self.transport.resume_reading()
         self.paused = busy
 
-    # ------------------------------------------------------------------ talks
+    # ------------------------------------------------------------------ keep-alive
 
     @property
     def is_at_rest(self) -> bool:

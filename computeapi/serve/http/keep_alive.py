@@ -19,7 +19,7 @@ from computeapi.serve.http.exchange import Exchange, Later
 from computeapi.serve.http.hub import Hub
 from computeapi.serve.http.request import Environ, whole
 
-PATIENCE = 0.5
+NEXT_REQUEST_SECONDS = 0.5
 """How long a thread waits for the next request, in seconds."""
 SHORT = 16 * 1024
 """The longest request that a thread reads, in bytes."""
@@ -46,7 +46,7 @@ class KeepAliveThread:
         self.connection, self.hub = connection, connection.hub
         self.exchange: Exchange | None = Exchange(environ, self.deliver, closing=False)
         self.socket = connection.transport.get_extra_info('socket')
-        self.patience = 1000 * min(PATIENCE, self.hub.options.keepalive_timeout)
+        self.poll_milliseconds = 1000 * min(NEXT_REQUEST_SECONDS, self.hub.options.keepalive_timeout)
         self.number: int = self.socket.fileno()
         # Once the loop has closed the socket, its number may belong to another one.
         self.lock, self.is_over = threading.Lock(), False
@@ -103,7 +103,7 @@ class KeepAliveThread:
         """What the client sends next; b'' if it disconnected, None if it sends nothing for now."""
         poll = select.poll()
         poll.register(self.number, select.POLLIN)
-        poll.poll(self.patience)
+        poll.poll(self.poll_milliseconds)
         with self.lock, contextlib.suppress(OSError):
             return None if self.is_over else os.read(self.number, SHORT)
         return None

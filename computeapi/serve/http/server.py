@@ -20,7 +20,7 @@ from computeapi.serve.http.hub import Hub
 from computeapi.web.filters import WSGIApp
 
 TICK = 1.0
-MERCY = 5.0
+SHUTDOWN_SECONDS = 5.0
 """How long a stop waits for responses in progress, in seconds."""
 HURRY = 5
 """The time for 64 KiB of an upload while others wait to send theirs, in seconds, if request_timeout is longer."""
@@ -91,7 +91,7 @@ class HTTPServer:
     async def _end(self, loop: asyncio.AbstractEventLoop) -> None:
         for connection in self.connections():
             connection.finish()
-        until = loop.time() + MERCY
+        until = loop.time() + SHUTDOWN_SECONDS
         while self.hub.everyone.members and loop.time() < until:
             await asyncio.sleep(TICK / 50)
         for connection in self.connections():

@@ -11,7 +11,7 @@ from computeapi.db import servers as rows
 from tests.backends.implementations import ADMIN
 from tests.neighbours.cinder.servers import attach, attached, on_volume
 
-PATIENCE_SECONDS = 60
+TIMEOUT_SECONDS = 60
 UNDER_WAY = ('starting', 'migrating', 'completing')
 
 
@@ -51,7 +51,7 @@ def volume_id(listening, cinder, server_id):
 
 
 def until(true):
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while not true():
         assert time.monotonic() < deadline
         time.sleep(0.2)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 LONGEST_SECONDS = 120
 # The time that a process has to exit after SIGTERM.
-PATIENCE_SECONDS = 10
+TIMEOUT_SECONDS = 10
 
 
 class Processes:
@@ -55,7 +55,7 @@ class Processes:
         living = [name for name in self.known if self.lives(name)]
         for name in living:
             self.kill(name, signal.SIGTERM)
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while any(map(self.lives, living)) and time.monotonic() < deadline:
             time.sleep(0.1)
         for name in living:

@@ -12,7 +12,7 @@ from computeapi.backends.hypervisor.qemu.volume_access import KEYS, NBD, Opening
 from computeapi.context import Context
 from computeapi.errors import Error
 
-PATIENCE_SECONDS = 120
+RECONNECT_SECONDS = 120
 """The time for which guests wait for an unreachable volume before their reads and writes fail."""
 
 
@@ -44,7 +44,7 @@ class ExportedVolumes:
                 'server': {'type': 'inet', 'host': found['address'], 'port': str(found['port'])},
                 'export': found['export'],
                 'tls-creds': credentials['id'],
-                'reconnect-delay': PATIENCE_SECONDS,
+                'reconnect-delay': RECONNECT_SECONDS,
             },
             credentials,
         )

@@ -13,7 +13,7 @@ from computeapi.backends.atomic_files import write
 from computeapi.backends.hypervisor import HypervisorError, NotYet, Outdated
 from computeapi.backends.hypervisor.qemu.guest import QemuGuest
 
-PATIENCE_SECONDS = 5
+LOCK_TIMEOUT_SECONDS = 5
 LOOK_SECONDS = 0.05
 GOING = '.going'
 CLAIM_BYTES = 20
@@ -82,7 +82,7 @@ class HostFolder:
         Outdated; NotYet if another process holds the lock for long."""
         self.claims.mkdir(mode=0o700, parents=True, exist_ok=True)
         with open(os.open(self.claims / server_id, os.O_RDWR | os.O_CREAT, 0o600), 'rb') as file:
-            if not is_locked(file.fileno(), PATIENCE_SECONDS):
+            if not is_locked(file.fileno(), LOCK_TIMEOUT_SECONDS):
                 raise NotYet(1)
             newest = int(file.read() or 0)
             if token and token < newest:

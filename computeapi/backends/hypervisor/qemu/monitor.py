@@ -42,9 +42,9 @@ class Monitor:
     Other clients of the socket wait meanwhile. The library's synchronous client is not used: its licence is the GPL.
     """
 
-    def __init__(self, path: Path, patience: float = CONNECT_SECONDS):
-        """patience: how many seconds to wait for the socket of a QEMU that has just been started."""
-        self.path, self.patience = path, patience
+    def __init__(self, path: Path, timeout: float = CONNECT_SECONDS):
+        """timeout: how many seconds to wait for the socket of a QEMU that has just been started."""
+        self.path, self.timeout = path, timeout
         self.client = QMPClient()
 
     def __enter__(self) -> Self:
@@ -62,7 +62,7 @@ class Monitor:
         self._close()
 
     def _connected(self) -> socket.socket:
-        deadline = time.monotonic() + self.patience
+        deadline = time.monotonic() + self.timeout
         while True:
             try:
                 return connected(self.path, CONNECT_SECONDS)

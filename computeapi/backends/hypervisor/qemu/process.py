@@ -112,7 +112,7 @@ class GuestProcess(FolderProcess):
         if not (self.folder / QMP).exists():
             return False
         try:
-            with Monitor(self.folder / QMP, patience=0):
+            with Monitor(self.folder / QMP, timeout=0):
                 return True
         except HypervisorError:
             # The socket exists a moment before QEMU listens on it.

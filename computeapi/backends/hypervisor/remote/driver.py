@@ -64,7 +64,7 @@ from computeapi.states import TaskState
 
 LOG = logging.getLogger(__name__)
 # How long a call waits for an agent that is working on it; longer operations are polled.
-PATIENCE_SECONDS = 3.0
+TIMEOUT_SECONDS = 3.0
 AGAIN_SECONDS = 1.0
 # The shortest and the longest delay that an agent can ask for before the next call.
 SHORTEST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.05, 3600.0
@@ -221,7 +221,7 @@ class RemoteHypervisor:
 
     def _do(self, host: str, operation: str, claim: WorkClaim, arguments: Any, facts: Any) -> Any:
         words = signature(operation)
-        call = CALL.write(Call(host, operation, words.write(arguments, facts), claim, patience=PATIENCE_SECONDS))
+        call = CALL.write(Call(host, operation, words.write(arguments, facts), claim, patience=TIMEOUT_SECONDS))
         answer = self._persistently(host, operation, lambda: self._call(host, 'tell', {'call': call}), *arguments[:1])
         value = result_of(answer)
         return value if operation == 'snapshot' else understood(host, words.returns, value)

@@ -12,7 +12,7 @@ from computeapi.backends.hypervisor.qemu.folder import alone
 
 Interface = Mapping[str, Any]
 PORT_ID = re.compile(r'[0-9a-f-]{11,36}')
-PATIENCE_SECONDS = 30
+LOCK_TIMEOUT_SECONDS = 30
 COUNTED = {'octets': 'bytes', 'packets': 'packets', 'drop': 'dropped', 'errors': 'errors'}
 
 
@@ -38,7 +38,7 @@ class Taps:
 
 def changing(folder: Path) -> AbstractContextManager[None]:
     """The lock on the host's networks that are recorded in the folder; HypervisorError."""
-    return alone(folder / 'lock', PATIENCE_SECONDS, 'The networks of the host are being changed for too long.')
+    return alone(folder / 'lock', LOCK_TIMEOUT_SECONDS, 'The networks of the host are being changed for too long.')
 
 
 def tap_of(port_id: str) -> str:
