@@ -112,8 +112,8 @@ class Work:
 
     @contextmanager
     def _steps(self) -> Iterator[None]:
-        # Reads reuse the connections in `views.kept`; the calls before this one have opened one.
-        drivers: list[Any] = [connection.connection.dbapi_connection for connection in self.store.views.kept]
+        # Reads reuse the connections in `connection_cache.kept`; the calls before this one have opened one.
+        drivers: list[Any] = [connection.connection.dbapi_connection for connection in self.store.connection_cache.kept]
         for driver in drivers:
             driver.set_progress_handler(self._count, STEPS)
         yield

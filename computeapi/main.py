@@ -324,7 +324,7 @@ class Service:
         if self.conf.workers:
             self.recover()
             self.hosts.start()
-            self.hear()
+            self.serve_agents()
             self.auditor.start()
             self.healer.start()
             self.power_state_checker.start()
@@ -332,7 +332,7 @@ class Service:
                 self.placement_publisher.start()
         self.worker.start()
 
-    def hear(self) -> None:
+    def serve_agents(self) -> None:
         """Listen to the agents on other machines, if there are any."""
         if self.bus is not None:
             from computeapi.backends.hypervisor.remote.calls import CONTROL

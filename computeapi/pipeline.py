@@ -191,11 +191,11 @@ def cors(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], 
         # methods it would do nothing, at the cost of a request object. Most processes never create it.
         wrapped = functools.cache(lambda: cors.CORS(app, conf))
 
-        def ask(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        def respond(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
             answering = wrapped() if environ['REQUEST_METHOD'] == 'OPTIONS' else app
             return answering(environ, start_response)
 
-        return ask
+        return respond
 
     return wrap
 
@@ -220,14 +220,14 @@ def sizelimit(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIA
     def wrap(app: WSGIApp) -> WSGIApp:
         limited = RequestBodySizeLimiter(app, conf)
 
-        def ask(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        def respond(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
             # The body of a GET without a Content-Length is never read; to limit it would cost a request and a response
             # object.
             unread = environ['REQUEST_METHOD'] in SAFE and not environ.get('CONTENT_LENGTH')
             answered: Iterable[bytes] = (app if unread else limited)(environ, start_response)
             return answered
 
-        return ask
+        return respond
 
     return wrap
 

@@ -64,7 +64,7 @@ def history(out: TextIO, version: str | None = None, markdown: bool = False) -> 
     layout = MARKDOWN if markdown else PLAIN
     out.write(layout.beginning)
     operations = api.operations()
-    for text in [str(known(version))] if version else HISTORY:
+    for text in [str(version_of(version))] if version else HISTORY:
         out.write(layout.version.format(text, HISTORY[text]))
         for operation, what in changes(operations, APIVersionRequest.parse(text)):
             told = '; '.join(' '.join([name, *map(layout.detail.format, details)]) for name, details in what.items())
@@ -73,11 +73,11 @@ def history(out: TextIO, version: str | None = None, markdown: bool = False) -> 
 
 def openapi(out: TextIO, version: str = 'latest') -> None:
     """The OpenAPI document of one version."""
-    document = web_openapi.describe(api.CONTROLLERS, known(version))
+    document = web_openapi.describe(api.CONTROLLERS, version_of(version))
     print(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode(), file=out)
 
 
-def known(text: str) -> APIVersionRequest:
+def version_of(text: str) -> APIVersionRequest:
     """The version that *text* names; ValueError for one that does not exist."""
     return MAX if text == 'latest' else COMPUTE.version(text)
 

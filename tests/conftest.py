@@ -76,7 +76,7 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Select the tests to run: `several_writers` not on SQLite, which has one writer at a time, and `tells` not on
+    """Select the tests to run: `several_writers` not on SQLite, which has one writer at a time, and `notifies` not on
     SQLite or MariaDB.
 
     Tests in SAME_ON_ALL run on SQLite and a sixth of them on each other database (all of them if
@@ -116,7 +116,7 @@ def is_wanted(item):
         return False
     if item.get_closest_marker('several_writers'):
         return not is_on(item, 'sqlite')
-    if item.get_closest_marker('tells'):
+    if item.get_closest_marker('notifies'):
         return not is_on(item, 'sqlite', 'mariadb')
     if 'transport_url' in item.fixturenames and not broker.URL:
         return False

@@ -13,12 +13,12 @@ from computeapi.agent.streams import Streams
 from computeapi.backends.hypervisor import Hypervisor, HypervisorError, NotYet, Outdated, Unfit
 from computeapi.backends.hypervisor.behaviour import at_once
 from computeapi.backends.hypervisor.remote.calls import (
+    ALL_CALLS,
     ANSWER,
     AT_THE_OTHER,
     CALL,
     OPERATIONS,
     PIECE,
-    TOLD,
     VERSION,
     AgentAnswer,
     AnswerKind,
@@ -83,7 +83,7 @@ class AgentEndpoint:
             call: Call = CALL.read(found)
             if call.host != self._host:
                 return self._not_mine(call.host)
-            if call.operation not in TOLD or call.needs[0] != VERSION[0] or call.needs > VERSION:
+            if call.operation not in ALL_CALLS or call.needs[0] != VERSION[0] or call.needs > VERSION:
                 text = f'The agent of host {self._host} is too old for this.'
                 return AgentAnswer(AnswerKind.NOT_SUPPORTED, text=text)
             words = signature(call.operation)

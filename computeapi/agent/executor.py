@@ -38,10 +38,10 @@ class ServerExecutor:
             if refusal := self._refusal(server_id, call):
                 return refusal
             if operation is None or (operation.answer.done() and operation.identity != identity):
-                known = self.states.of(server_id)
-                if known.did == identity:
+                state = self.states.of(server_id)
+                if state.did == identity:
                     LOG.info('%s of server %s was requested again, and is already done', call.operation, server_id)
-                    return AgentAnswer(AnswerKind.DONE, known.value)
+                    return AgentAnswer(AnswerKind.DONE, state.value)
                 operation = self.operations[server_id] = RunningOperation(
                     identity, self.pool.submit(self._run, server_id, call, work)
                 )
@@ -49,12 +49,12 @@ class ServerExecutor:
 
     def _refusal(self, server_id: str, call: Call) -> AgentAnswer | None:
         """The refusal for a caller that has lost its claim on the server; otherwise its claim is now the newest."""
-        known, token = self.states.of(server_id), call.claim.token
-        if token and token < known.token:
+        state, token = self.states.of(server_id), call.claim.token
+        if token and token < state.token:
             return AgentAnswer(AnswerKind.OUTDATED, text=f'Claim {token} on {server_id} is not the newest.')
-        if token > known.token:
-            known.token = token
-            self.states.keep(server_id)
+        if token > state.token:
+            state.token = token
+            self.states.save(server_id)
         return None
 
     def _outcome(self, server_id: str, operation: RunningOperation, identity: str, timeout: float) -> AgentAnswer:
@@ -71,14 +71,14 @@ class ServerExecutor:
         return answer
 
     def _run(self, server_id: str, call: Call, work: Work) -> AgentAnswer:
-        known = self.states.of(server_id)
-        if known.did and call.operation not in HARMLESS:
-            known.did = ''
-            self.states.keep(server_id)
+        state = self.states.of(server_id)
+        if state.did and call.operation not in HARMLESS:
+            state.did = ''
+            self.states.save(server_id)
         answer = work()
         if answer.kind is AnswerKind.DONE and call.operation not in REPEATABLE:
-            known.did, known.value = call.identity(), answer.value
-            self.states.keep(server_id)
+            state.did, state.value = call.identity(), answer.value
+            self.states.save(server_id)
         return answer
 
     def close(self) -> None:

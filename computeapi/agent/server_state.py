@@ -62,32 +62,32 @@ class ServerStates:
     def of(self, server_id: str) -> ServerState:
         """The state of a server; ValueError if the ID is not a UUID, because it might be a path."""
         with self.lock:
-            known = self.held.get(server_id)
-            if known is None:
-                known = self.held[server_id] = self._read(self._path(server_id))
-            return known
+            state = self.held.get(server_id)
+            if state is None:
+                state = self.held[server_id] = self._read(self._path(server_id))
+            return state
 
-    def keep(self, server_id: str) -> None:
+    def save(self, server_id: str) -> None:
         """Write the state that `of` returned and the caller changed. If that fails, e.g. on a full disk, it is
         kept in memory for the life of this process, so that servers can be deleted to make room."""
-        path, known = self._path(server_id), self.of(server_id)
-        with known.writing:
+        path, state = self._path(server_id), self.of(server_id)
+        with state.writing:
             try:
-                write(path, json.dumps(CODEC.write(known)).encode())
+                write(path, json.dumps(CODEC.write(state)).encode())
                 self.unwritten.pop(server_id, None)
             except OSError as error:
-                self.unwritten[server_id] = known
+                self.unwritten[server_id] = state
                 LOG.warning('The work on server %s could not be recorded: %s', server_id, error)
 
     def passed(self, server_id: str, work: str, step: str) -> float:
         """The seconds since that work on a server first reached this step."""
-        known, now = self.of(server_id), self.clock()
-        if known.work != work:
-            known.work, known.steps = work, {}
-        if step not in known.steps:
-            known.steps[step] = now
-            self.keep(server_id)
-        return (now - known.steps[step]).total_seconds()
+        state, now = self.of(server_id), self.clock()
+        if state.work != work:
+            state.work, state.steps = work, {}
+        if step not in state.steps:
+            state.steps[step] = now
+            self.save(server_id)
+        return (now - state.steps[step]).total_seconds()
 
     def forget(self) -> None:
         """Remove files that are too old to be needed."""
@@ -102,9 +102,9 @@ class ServerStates:
 
     def _read(self, path: Path) -> ServerState:
         try:
-            known: ServerState = CODEC.read(json.loads(path.read_text()))
+            state: ServerState = CODEC.read(json.loads(path.read_text()))
         except FileNotFoundError:
             return ServerState(boot=self.boot)
-        if known.boot != self.boot:
-            known.did, known.boot = '', self.boot
-        return known
+        if state.boot != self.boot:
+            state.did, state.boot = '', self.boot
+        return state

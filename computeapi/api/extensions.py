@@ -155,18 +155,18 @@ class Extensions(ComputeController):
     @operation('GET', policy=LIST_AND_SHOW, response={'extensions': array(EXTENSION)})
     def index(self, req: Request) -> dict[str, Any]:
         """List the extensions."""
-        return {'extensions': EXTENSION.render_all(req, known(req))}
+        return {'extensions': EXTENSION.render_all(req, extensions_of(req))}
 
     @operation('GET', '/{id}', policy=LIST_AND_SHOW, response={'extension': EXTENSION})
     def show(self, req: Request, id: str) -> dict[str, Any]:
         """Show an extension."""
-        for extension in known(req):
+        for extension in extensions_of(req):
             if extension.alias == id:
                 return {'extension': EXTENSION.render(req, extension)}
         raise NotFound()
 
 
-def known(req: Request) -> list[Extension]:
+def extensions_of(req: Request) -> list[Extension]:
     """The extensions of this endpoint, by alias."""
     more = LEGACY_ONLY if req.legacy else []
     return sorted(EXTENSIONS + more, key=attrgetter('alias'))

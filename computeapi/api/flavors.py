@@ -161,11 +161,11 @@ class Flavors(ComputeController):
         return self.page(req, FLAVOR)
 
     def page(self, req: Request, view: View) -> dict[str, Any]:
-        page = pages.asked(req, self.cloud.max_limit)
+        page = pages.requested_page(req, self.cloud.max_limit)
         key = req.parameter('sort_key', 'flavorid')
         page = page._replace(sort=[(SORT_COLUMNS.get(key, key), req.parameter('sort_dir') == 'desc')])
         found = self.cloud.flavors.page(req.context, page, **filters(req))
-        return pages.answer(req, 'flavors', view.render_all(req, found), page.limit)
+        return pages.page_response(req, 'flavors', view.render_all(req, found), page.limit)
 
     @operation('POST', policy=CREATE, body=CREATE_BODY, response={'flavor': FLAVOR}, errors=(409,))
     def create(self, req: Request, body: Any) -> dict[str, Any]:

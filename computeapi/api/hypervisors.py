@@ -157,9 +157,9 @@ class Hypervisors(ComputeController):
             if 'limit' in req.query or 'marker' in req.query:
                 raise Invalid()
             return {'hypervisors': view.render_all(req, self.cloud.hypervisors.matching(text, needs))}
-        page = pages.asked(req, self.cloud.max_limit)
+        page = pages.requested_page(req, self.cloud.max_limit)
         shown = view.render_all(req, self.cloud.hypervisors.page(page, needs))
-        return pages.answer(req, 'hypervisors', shown, page.limit)
+        return pages.page_response(req, 'hypervisors', shown, page.limit)
 
     @operation('GET', '/statistics', policy=STATISTICS, response={'hypervisor_statistics': TOTALS})
     @api_version('2.1', before(NO_USAGE))

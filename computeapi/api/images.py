@@ -155,10 +155,10 @@ class ProxiedImages(ComputeController):
         return self.page(req, IMAGE)
 
     def page(self, req: Request, view: View) -> dict[str, Any]:
-        limit, marker, *_ = pages.asked(req, self.cloud.max_limit)
+        limit, marker, *_ = pages.requested_page(req, self.cloud.max_limit)
         found = self.cloud.images.list(req.context, filters=filters_of(req.query), limit=limit, marker=marker or None)
         shown = view.render_all(req, (self.addressed(req, image) for image in found))
-        return pages.answer(req, 'images', shown, limit)
+        return pages.page_response(req, 'images', shown, limit)
 
     def addressed(self, req: Request, image: Image) -> ImageAtAddress:
         return ImageAtAddress(image, image_address(self.cloud, req.context) or req.link_prefix + '/image')

@@ -87,9 +87,9 @@ class Keypairs(ComputeController):
     @operation('GET', policy=INDEX, query=LIST_QUERY, response=LISTED)
     def index(self, req: Request) -> dict[str, Any]:
         """List the key pairs of a user."""
-        page = pages.asked(req, self.cloud.max_limit)
+        page = pages.requested_page(req, self.cloud.max_limit)
         shown = SUMMARY.render_all(req, self.cloud.keypairs.list(owner(req), page))
-        answer = pages.answer(req, 'keypairs', shown, page.limit, marker='name')
+        answer = pages.page_response(req, 'keypairs', shown, page.limit, marker='name')
         return answer | {'keypairs': [{'keypair': each} for each in shown]}
 
     @operation(

@@ -147,6 +147,6 @@ class Migrations(ComputeController):
             return {'migrations': []}
         since, before = period_of(req)
         newest_first = bool(req.behaviour.newest_first)
-        page = pages.asked(req, self.cloud.max_limit)._replace(sort=[('created_at', newest_first)])
+        page = pages.requested_page(req, self.cloud.max_limit)._replace(sort=[('created_at', newest_first)])
         found = self.cloud.migration_lists.select(page, filters=filters, since=since, before=before)
-        return pages.answer(req, 'migrations', MIGRATION.render_all(req, found), page.limit, marker='uuid')
+        return pages.page_response(req, 'migrations', MIGRATION.render_all(req, found), page.limit, marker='uuid')

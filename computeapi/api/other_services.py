@@ -45,7 +45,7 @@ CREATE_BODY = lone('events', array(closed(FACTS, required=['name', 'server_uuid'
 # ------------------------------------------------------------------ responses
 
 CODES = {Outcome.ACCEPTED: 200, Outcome.UNTAGGED: 400, Outcome.UNKNOWN: 404, Outcome.HOMELESS: 422}
-TOLD = closed(
+EVENT = closed(
     {
         'server_uuid': STRING,
         'name': NAMES,
@@ -62,22 +62,23 @@ class ServerExternalEvents(ComputeController):
 
     path = '/os-server-external-events'
 
-    @operation('POST', policy=CREATE, body=CREATE_BODY, response={'events': array(TOLD)}, successes=(207,))
+    @operation('POST', policy=CREATE, body=CREATE_BODY, response={'events': array(EVENT)}, successes=(207,))
     def create(self, req: Request, body: Any) -> Reply:
         """Report external events; 207 if not all of them could be handled."""
-        told = body['events']
+        reported = body['events']
         events = [
-            Event(each['name'], each['server_uuid'], each.get('tag'), each.get('status', COMPLETED)) for each in told
+            Event(each['name'], each['server_uuid'], each.get('tag'), each.get('status', COMPLETED))
+            for each in reported
         ]
         outcomes = self.cloud.external_events.take(req.context, events)
-        answers = [answer(each, outcome) for each, outcome in zip(told, outcomes, strict=True)]
+        answers = [answer(each, outcome) for each, outcome in zip(reported, outcomes, strict=True)]
         everything = all(outcome is Outcome.ACCEPTED for outcome in outcomes)
         return Reply({'events': answers}, status=200 if everything else 207)
 
 
-def answer(told: dict[str, Any], outcome: Outcome) -> dict[str, Any]:
+def answer(event: dict[str, Any], outcome: Outcome) -> dict[str, Any]:
     """The event as it was sent, with the outcome in place of its own status."""
-    return told | {'status': COMPLETED if outcome is Outcome.ACCEPTED else FAILED, 'code': CODES[outcome]}
+    return event | {'status': COMPLETED if outcome is Outcome.ACCEPTED else FAILED, 'code': CODES[outcome]}
 
 
 # ------------------------------------------------------------------ snapshots

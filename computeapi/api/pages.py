@@ -24,12 +24,12 @@ def schema(name: str, items: Any, links: Any = LINKS) -> dict[str, Any]:
     return closed({name: array(items), f'{name}_links': links}, [name])
 
 
-def asked(req: Request, most: int) -> Page:
+def requested_page(req: Request, most: int) -> Page:
     """The requested page; everything if the operation has no pages at this version."""
     return Page(limit_of(req, most), req.parameter('marker'))
 
 
-def answer(
+def page_response(
     req: Request,
     name: str,
     shown: list[dict[str, Any]],

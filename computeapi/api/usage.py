@@ -96,7 +96,7 @@ class SimpleTenantUsage(ComputeController):
         At versions without pages, only the first servers are counted, as many as fit on a page.
         """
         most = self.cloud.max_limit
-        page = pages.asked(req, most)
+        page = pages.requested_page(req, most)
         counted = Page(most if page.limit is None else page.limit, page.marker)
         start, end = moment_of(req, 'start'), moment_of(req, 'end')
         found = self.cloud.usage.page(start, end, counted, project_id=project.get('id'))

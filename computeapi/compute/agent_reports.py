@@ -57,47 +57,47 @@ class AgentReports:
     def report(self, context: Mapping[str, Any], report: Mapping[str, Any], **unknown: Any) -> Any:
         """Record a report of an agent about its host, and answer what should be on that host."""
         try:
-            said: Report = read(report)
+            received: Report = read(report)
         except UNREADABLE:
             LOG.warning('A report is rejected: it is not valid')
             return EXPECTATION.write(Expectation(refused='it is not valid'))
         try:
-            refused = self._refusal(said, {'report': report, **unknown})
+            refused = self._refusal(received, {'report': report, **unknown})
             if refused:
-                LOG.warning('A report of host %s is rejected: %s', said.host.name, refused)
-            return EXPECTATION.write(Expectation(refused=refused) if refused else self._record(said))
+                LOG.warning('A report of host %s is rejected: %s', received.host.name, refused)
+            return EXPECTATION.write(Expectation(refused=refused) if refused else self._record(received))
         except DatabaseError as error:
             # The store has already logged it.
             return EXPECTATION.write(Expectation(refused=str(error)))
 
-    def _record(self, said: Report) -> Expectation:
+    def _record(self, received: Report) -> Expectation:
         now = self._store.clock()
         agent = Agent(
-            host=said.host.name,
-            id=said.id,
-            release=said.release,
-            pid=said.pid,
-            machine=said.machine,
-            capabilities=sorted(each.name for each in said.capabilities),
+            host=received.host.name,
+            id=received.id,
+            release=received.release,
+            pid=received.pid,
+            machine=received.machine,
+            capabilities=sorted(each.name for each in received.capabilities),
             # Storage must not take it for another host.
-            connector=said.connector | {'host': said.host.name},
+            connector=received.connector | {'host': received.host.name},
             started_at=now,
             seen_at=now,
         )
-        self._registry.heard(said.host, agent)
-        if not said.arriving:
+        self._registry.record_report(received.host, agent)
+        if not received.arriving:
             return Expectation()
         LOG.info('The agent of host %s has connected: %s, process %d', agent.host, agent.release, agent.pid)
         with self._lock:
             if agent.host not in self._returning:
                 self._returning.add(agent.host)
-                name, arguments = f'return-{agent.host}', [agent.host, said.machines]
+                name, arguments = f'return-{agent.host}', [agent.host, received.machines]
                 threading.Thread(target=self._return, args=arguments, name=name, daemon=True).start()
-        return self._expected(said)
+        return self._expected(received)
 
-    def _refusal(self, said: Report, message: Mapping[str, Any]) -> str | None:
+    def _refusal(self, received: Report, message: Mapping[str, Any]) -> str | None:
         """Why the report is rejected, if it is."""
-        host = said.host
+        host = received.host
         if not is_signed(keys_of(self._secrets, host.name), 'report', message):
             return f'it is not signed with the key of host {host.name}'
         if self._networks and not is_within(host.host_ip, self._networks):
@@ -114,12 +114,14 @@ class AgentReports:
             with self._lock:
                 self._returning.remove(host)
 
-    def _expected(self, said: Report) -> Expectation:
-        host = said.host.name
+    def _expected(self, received: Report) -> Expectation:
+        host = received.host.name
         with self._store.read() as connection:
             expected = {each.uuid for each in rows.on_host(connection, host, WITH_MACHINES)}
-            claimed = {server_id for server_id, there in audits.claims_of(connection, said.machines) if there == host}
-            there = {server_id for server_id, place in audits.places_of(connection, said.machines) if place == host}
+            claimed = {
+                server_id for server_id, there in audits.claims_of(connection, received.machines) if there == host
+            }
+            there = {server_id for server_id, place in audits.places_of(connection, received.machines) if place == host}
             # A deletion in progress may have found the host down; it keeps its claim there until it ends.
             leaving = audits.known(connection, there - claimed) | audits.going(connection, there | claimed)
         return Expectation(sorted(expected), sorted(claimed), sorted(leaving))
@@ -127,21 +129,21 @@ class AgentReports:
 
 def read(report: Mapping[str, Any]) -> Report:
     """UNREADABLE for a report that no agent sends, or that cannot be stored."""
-    said: Report = REPORT.read(report)
-    host = said.host
-    texts = [(each, 64) for each in (host.hypervisor_type, host.host_ip, said.release)]
-    texts += [(said.id, 36), *((each, 255) for each in (host.name, host.hypervisor_hostname, said.machine))]
-    numbers = (host.hypervisor_version, host.vcpus, host.memory_mb, host.local_gb, said.pid)
+    received: Report = REPORT.read(report)
+    host = received.host
+    texts = [(each, 64) for each in (host.hypervisor_type, host.host_ip, received.release)]
+    texts += [(received.id, 36), *((each, 255) for each in (host.name, host.hypervisor_hostname, received.machine))]
+    numbers = (host.hypervisor_version, host.vcpus, host.memory_mb, host.local_gb, received.pid)
     if (
-        None in (host.cpu_info, said.capabilities, said.connector)
+        None in (host.cpu_info, received.capabilities, received.connector)
         or len(orjson.dumps(report)) > MOST_BYTES
         or any(not 0 < len(text) <= longest or not text.isprintable() for text, longest in texts)
         or any(not 0 <= number < 2**31 for number in numbers)
-        or not all(map(is_uuid_like, said.machines))
+        or not all(map(is_uuid_like, received.machines))
     ):
         raise ValueError('not a report')
     # Cells are the administrator's.
-    return replace(said, host=replace(host, cell=Host.cell))
+    return replace(received, host=replace(host, cell=Host.cell))
 
 
 def is_within(address: str, networks: Networks) -> bool:

@@ -70,15 +70,15 @@ class HostRegistry:
             for binary in CONTROL:
                 services.is_seen(connection, self.control, binary, now)
 
-    def heard(self, host: Host, agent: Agent) -> None:
+    def record_report(self, host: Host, agent: Agent) -> None:
         """Record the report of an agent on its host, and the heartbeats of both."""
         try:
-            self._hear(host, agent)
+            self._record_report(host, agent)
         except IntegrityError:
             # Another process recorded a host of the same cell at the same time.
-            self._hear(host, agent)
+            self._record_report(host, agent)
 
-    def _hear(self, host: Host, agent: Agent) -> None:
+    def _record_report(self, host: Host, agent: Agent) -> None:
         with self.store.write() as connection:
             known = agents.get(connection, agent.host)
             begun = agent.seen_at if known is None or known.id != agent.id else known.started_at
@@ -95,9 +95,9 @@ class HostRegistry:
 
     def report(self) -> None:
         """Send the heartbeats of the hosts that are on, and of the control services."""
-        self.store.change(self._seen, self.running(), self.clock())
+        self.store.change(self._record_heartbeats, self.running(), self.clock())
 
-    def _seen(self, connection: sa.Connection, running: Sequence[str], now: datetime) -> None:
+    def _record_heartbeats(self, connection: sa.Connection, running: Sequence[str], now: datetime) -> None:
         services.are_seen(connection, running, now)
         self._control(connection, now)
 

@@ -13,7 +13,7 @@ from computeapi.db.consoles import ConsoleToken
 class Client(ServerConnection):
     """A connection that the proxy knows for as long as it exists.
 
-    token: the console it was admitted to.  heard: when it last sent something, by the monotonic clock.
+    token: the console it was admitted to.  last_received: when it last sent something, by the monotonic clock.
     why: set if the proxy ends the connection, with its reason.
     """
 
@@ -27,7 +27,7 @@ class Client(ServerConnection):
         super().__init__(*arguments, **facts)
         self.register, self.unregister = register, unregister
         self.token: ConsoleToken | None = None
-        self.heard = time.monotonic()
+        self.last_received = time.monotonic()
         self.why: asyncio.Future[str] = self.loop.create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

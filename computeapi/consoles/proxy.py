@@ -196,12 +196,12 @@ class ConsoleProxy:
                 LOG.exception('The check of open consoles failed')
 
     async def end_forbidden_sessions(self) -> None:
-        sessions, heard = self.sessions(), dict[str, float]()
+        sessions, last_received = self.sessions(), dict[str, float]()
         for client, token in sessions:
             # A SPICE viewer has several connections, of which only the one for input is active.
-            heard[token.hash] = max(client.heard, heard.get(token.hash, client.heard))
+            last_received[token.hash] = max(client.last_received, last_received.get(token.hash, client.last_received))
         for client, token in sessions:
-            if heard[token.hash] + self.options.idle_timeout < time.monotonic():
+            if last_received[token.hash] + self.options.idle_timeout < time.monotonic():
                 client.end('The console was idle for too long.')
         if sessions:
             there = await self.in_thread(
@@ -228,7 +228,7 @@ def _subprotocol(client: object, offered: Sequence[Subprotocol]) -> Subprotocol 
 async def _keys(client: Client, writer: StreamWriter) -> str:
     """Forward data from the client to the console."""
     async for message in client:
-        client.heard = time.monotonic()
+        client.last_received = time.monotonic()
         writer.write(message if isinstance(message, bytes) else message.encode())
         await writer.drain()
     return 'The client has disconnected.'

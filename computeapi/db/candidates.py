@@ -47,33 +47,33 @@ def page(
 def statement(choice: Choice) -> sa.Select[Any]:
     """Built once for each choice, because building it costs more than executing it."""
     holding = sa.select(allocations.c.host).where(allocations.c.server_id == sa.bindparam('server'))
-    room = sa.and_(*(used + sa.bindparam(f'needed_{name}') <= _given(name) for name, used in SIZES.items()))
-    order = [(_given(name) - SIZES[name]).desc() for name in choice.order]
+    room = sa.and_(*(used + sa.bindparam(f'needed_{name}') <= _capacity(name) for name, used in SIZES.items()))
+    order = [(_capacity(name) - SIZES[name]).desc() for name in choice.order]
     return (
-        SELECT.where(*_asked(choice), sa.or_(room, hypervisors.c.host.in_(holding)))
+        SELECT.where(*_conditions(choice), sa.or_(room, hypervisors.c.host.in_(holding)))
         .order_by(*order, hypervisors.c.id)
         .limit(sa.bindparam('most', type_=sa.Integer))
         .offset(sa.bindparam('first', type_=sa.Integer))
     )
 
 
-def _given(name: str) -> sa.ColumnElement[float]:
+def _capacity(name: str) -> sa.ColumnElement[float]:
     """The amount of it that may be allocated."""
     return hypervisors.c[name] * sa.bindparam(f'ratio_{name}', type_=sa.Double)
 
 
-def _asked(choice: Choice) -> list[sa.ColumnElement[bool]]:
-    asked: list[sa.ColumnElement[bool]] = []
+def _conditions(choice: Choice) -> list[sa.ColumnElement[bool]]:
+    conditions: list[sa.ColumnElement[bool]] = []
     if choice.up:
-        asked += [services.c.disabled.is_(False), up(sa.bindparam('since'))]
+        conditions += [services.c.disabled.is_(False), up(sa.bindparam('since'))]
     if choice.zone:
-        asked.append(_in_zone(hypervisors.c.host, choice.unzoned))
+        conditions.append(_in_zone(hypervisors.c.host, choice.unzoned))
     for wanted, column in ((choice.host, 'host'), (choice.node, 'hypervisor_hostname'), (choice.cell, 'cell')):
         if wanted:
-            asked.append(hypervisors.c[column] == sa.bindparam(f'its_{column}'))
+            conditions.append(hypervisors.c[column] == sa.bindparam(f'its_{column}'))
     if choice.besides:
-        asked.append(hypervisors.c.host.not_in(sa.bindparam('ignored', expanding=True)))
-    return asked
+        conditions.append(hypervisors.c.host.not_in(sa.bindparam('ignored', expanding=True)))
+    return conditions
 
 
 def _in_zone(host: sa.Column[Any], unzoned: bool) -> sa.ColumnElement[bool]:

@@ -116,7 +116,7 @@ class Store:
         one, would otherwise delete rows that refer to it as if its rows had been deleted."""
         with (
             self.error_log.translating(),
-            self._patient() as engine,
+            self._without_timeouts() as engine,
             engine.connect() as connection,
             _unbound(connection),
             connection.begin(),
@@ -149,7 +149,7 @@ class Store:
         return act()
 
     @contextmanager
-    def _patient(self) -> Iterator[sa.Engine]:
+    def _without_timeouts(self) -> Iterator[sa.Engine]:
         """An engine without time limits."""
         if self.dialect == 'sqlite':
             yield self.engine

@@ -50,7 +50,7 @@ ANYBODY = Context()
 
 def shared(table: sa.Table, context: Context = ANYBODY) -> Clause:
     """The rows that are shared with everybody, or by an RBAC policy with the caller's project."""
-    return sa.or_(table.c.shared, given(table, context, SHARED))
+    return sa.or_(table.c.shared, shared_by_policy(table, context, SHARED))
 
 
 def own_or_shared(table: sa.Table, context: Context) -> Clause:
@@ -58,7 +58,7 @@ def own_or_shared(table: sa.Table, context: Context) -> Clause:
     return sa.or_(own_rows(table, context), shared(table, context))
 
 
-def given(table: sa.Table, context: Context, action: str) -> Clause:
+def shared_by_policy(table: sa.Table, context: Context, action: str) -> Clause:
     """The rows that an RBAC policy with this action gives to the caller's project."""
     policies = tables.rbac_policies.c
     mine = sa.or_(policies.target_project == caller(context), policies.target_project == EVERYBODY)

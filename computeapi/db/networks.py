@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.context import Context
 from computeapi.db.listing import Clause
-from computeapi.db.network_collection import Collection, Document, Work, given, ids_of, own_or_shared, shared
+from computeapi.db.network_collection import Collection, Document, Work, ids_of, own_or_shared, shared, shared_by_policy
 from computeapi.db.ownership import own_rows, owned
 from computeapi.db.records import Among, grouped
 from computeapi.db.tables.network import fixed_ips, networks, rbac_policies, subnet_pools, subnets
@@ -22,7 +22,7 @@ def _visible_networks(context: Context) -> Clause:
 def _leads_out(context: Context) -> Clause:
     """The external networks of the caller's project: those of everybody, unless policies say whose they are."""
     limited = sa.select(rbac_policies.c.object_id).where(rbac_policies.c.action == EXTERNAL)
-    open_to = sa.or_(networks.c.id.not_in(limited), given(networks, context, EXTERNAL))
+    open_to = sa.or_(networks.c.id.not_in(limited), shared_by_policy(networks, context, EXTERNAL))
     return sa.and_(networks.c.external, open_to)
 
 

@@ -35,9 +35,9 @@ MOVED = (MigrationStatus.FINISHED, MigrationStatus.CONFIRMING)
 
 MIGRATIONS = Rows(Migration, migrations)
 BY_AGE = index_scans.index_of(migrations, 'ix_migrations_created_at_id')
-TOLD = sa.exists().where(servers.c.uuid == migrations.c.server_id, servers.c.deleted_at.is_(None))
+OF_EXISTING_SERVERS = sa.exists().where(servers.c.uuid == migrations.c.server_id, servers.c.deleted_at.is_(None))
 """Migrations of deleted servers are not shown."""
-LISTED = MIGRATIONS.select.where(TOLD)
+LISTED = MIGRATIONS.select.where(OF_EXISTING_SERVERS)
 OF_SERVER = MIGRATIONS.select.where(
     migrations.c.server_id == sa.bindparam('its_server'),
     migrations.c.status.in_(sa.bindparam('statuses', expanding=True)),
@@ -135,7 +135,9 @@ def page(
     if few is not None:
         return _sorted(connection, page, [*where, migrations.c.id.in_(few)])
     scan = IndexScan(BY_AGE, (), len(BY_AGE.columns), page.sort[0][1], where=tuple(where))
-    return MIGRATIONS.of(index_scans.page(connection, LISTED, scan, page, TOLD & (migrations.c.uuid == page.marker)))
+    return MIGRATIONS.of(
+        index_scans.page(connection, LISTED, scan, page, OF_EXISTING_SERVERS & (migrations.c.uuid == page.marker))
+    )
 
 
 def _few(connection: sa.Connection, filters: Mapping[str, str], since: datetime | None) -> Collection[int] | None:

@@ -84,7 +84,7 @@ def newest_claim(connection: sa.Connection, server_id: str) -> int:
 
 def insert_all(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert tasks that have no owner and are due, with values for the same columns; listeners are notified."""
-    connection.execute(wakeups.telling(connection, insertion(tasks)), rows)
+    connection.execute(wakeups.notifying(connection, insertion(tasks)), rows)
 
 
 def is_waiting(connection: sa.Connection, kind: str, server_id: str) -> bool:

@@ -100,7 +100,7 @@ def ping_at_checkout(engine: sa.Engine) -> None:
     """Test connections of the pool before they are handed out."""
 
     @sa.event.listens_for(engine, 'checkout')
-    def look(driver: Any, record: Any, proxy: Any) -> None:
+    def ping(driver: Any, record: Any, proxy: Any) -> None:
         if not _answers(engine.dialect, driver, record.info):
             raise sa.exc.InvalidatePoolError()
 

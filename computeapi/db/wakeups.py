@@ -29,21 +29,21 @@ def notify(connection: sa.Connection) -> None:
         connection.execute(NOTIFY)
 
 
-def telling(connection: sa.Connection, insert: sa.Insert) -> sa.Insert:
+def notifying(connection: sa.Connection, insert: sa.Insert) -> sa.Insert:
     """The INSERT statement, extended to notify listeners."""
-    return _telling(insert) if connection.dialect.name == 'postgresql' else insert
+    return _notifying(insert) if connection.dialect.name == 'postgresql' else insert
 
 
 @functools.cache
-def _telling(insert: sa.Insert) -> sa.Insert:
+def _notifying(insert: sa.Insert) -> sa.Insert:
     return insert.returning(sa.func.pg_notify(CHANNEL, ''))
 
 
 class Listener:
-    """Calls `heard` for each notification, and once at the start, because earlier ones are not repeated."""
+    """Calls `notified` for each notification, and once at the start, because earlier ones are not repeated."""
 
-    def __init__(self, store: Store, heard: Callable[[], None]):
-        self.store, self.heard, self.over = store, heard, threading.Event()
+    def __init__(self, store: Store, notified: Callable[[], None]):
+        self.store, self.notified, self.over = store, notified, threading.Event()
 
     @property
     def possible(self) -> bool:
@@ -54,7 +54,7 @@ class Listener:
         with self.store.error_log.translating(), self.store.engine.connect() as connection:
             connection.execution_options(isolation_level='AUTOCOMMIT').detach()
             connection.execute(LISTEN)
-            self.heard()
+            self.notified()
             try:
                 self._listen(connection.connection.dbapi_connection)
             except connection.dialect.loaded_dbapi.Error as error:
@@ -66,7 +66,7 @@ class Listener:
         probe_at = elapsed() + PROBE_SECONDS
         while not self.over.is_set():
             if list(driver.notifies(timeout=LOOK_SECONDS, stop_after=1)):
-                self.heard()
+                self.notified()
             if elapsed() > probe_at:
                 driver.execute('SELECT 1')
                 probe_at = elapsed() + PROBE_SECONDS

@@ -19,7 +19,7 @@ class KnownAccounts:
         self.known: Mapping[str, UserAccount] = {}
         self.changed: Callable[[], None] = lambda: None
 
-    def learn(self, accounts: Iterable[UserAccount]) -> None:
+    def add(self, accounts: Iterable[UserAccount]) -> None:
         """Add these."""
         known = dict(self.known)
         for each in accounts:

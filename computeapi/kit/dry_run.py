@@ -18,7 +18,7 @@ from computeapi.web import faults
 from computeapi.web.contract import JSON, summary_of
 from computeapi.web.request import CONTEXT, VERSION, Request
 
-Told = dict[str, Any]
+Document = dict[str, Any]
 
 
 class DryRun:
@@ -29,7 +29,7 @@ class DryRun:
 
     def create_server(
         self, body: Mapping[str, Any], *, microversion: str = 'latest', user: str = 'admin', project: str | None = None
-    ) -> Told:
+    ) -> Document:
         """What POST /servers would answer to this body, and what would happen to the servers.
 
         user, project: names in the default domain; the default project is that of the user.
@@ -47,8 +47,8 @@ class DryRun:
             if not faults.is_expected(error):
                 raise
             return {'possible': False, 'status': faults.status_of(error), 'message': str(error), 'servers': []}
-        told = [_told(each) for each in servers]
-        return {'possible': all(each['host'] for each in told), 'status': 202, 'message': None, 'servers': told}
+        results = [_server_result(each) for each in servers]
+        return {'possible': all(each['host'] for each in results), 'status': 202, 'message': None, 'servers': results}
 
     def _dry_run(self, body: Mapping[str, Any], version: APIVersionRequest, context: Context) -> list[DryRunServer]:
         """Do what App.__call__ does, up to the point where the handler would write."""
@@ -65,11 +65,11 @@ class DryRun:
         parameters: dict[str, Any] = {}
         app.accept(req, bound.operation, parameters, document)
         app.authorize(req, controller, parameters)
-        wanted = controller.wanted(req, document)
+        wanted = controller.server_request(req, document)
         return dry_run(controller.cloud.builder, context, wanted, rights_of(req))
 
 
-def _told(server: DryRunServer) -> Told:
+def _server_result(server: DryRunServer) -> Document:
     spec, host = server.spec, server.host
     return {
         'name': server.name,
@@ -82,7 +82,7 @@ def _told(server: DryRunServer) -> Told:
     }
 
 
-def _steps(server: DryRunServer) -> Iterator[Told]:
+def _steps(server: DryRunServer) -> Iterator[Document]:
     """Each filter, with the hosts that it refused and the reason."""
     left = server.survey.known
     for name, passed in server.survey.steps:
@@ -97,7 +97,7 @@ def _steps(server: DryRunServer) -> Iterator[Told]:
         left = passed
 
 
-def _room(host: HostState) -> Told:
+def _room(host: HostState) -> Document:
     return {
         'host': host.name,
         'free_vcpus': host.free_vcpus,

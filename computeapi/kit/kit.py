@@ -124,18 +124,18 @@ class Kit(ServiceHooks):
             with gate.passing():
                 return hinting(environ, start_response)
 
-        def look(environ: Environ, start_response: Any) -> Iterable[bytes]:
+        def unrecorded(environ: Environ, start_response: Any) -> Iterable[bytes]:
             with gate.passing():
                 return app(environ, start_response)
 
         read = ReadServers(tools.neighbours.before(pass_on), tools.plans)
         faulty = FaultyApp(Recorder(FatedApp(read), tools.journal), tools.faults, lambda: tools.service)
 
-        def asked(environ: Environ, start_response: Any) -> Iterable[bytes]:
+        def serve(environ: Environ, start_response: Any) -> Iterable[bytes]:
             # Reads of the web interface use up no fault rule and are not in the journal.
-            return (look if environ.get(LOOK) else faulty)(environ, start_response)
+            return (unrecorded if environ.get(LOOK) else faulty)(environ, start_response)
 
-        return URLMap({'/': tools.uploads.around(asked), CONTROL_PATH: control(self.tools, self.token)})
+        return URLMap({'/': tools.uploads.around(serve), CONTROL_PATH: control(self.tools, self.token)})
 
     def begin(self, service: Service, directory: Directory) -> None:
         self.tools.begin(service, directory)

@@ -129,7 +129,9 @@ def kit_of(options: argparse.Namespace) -> Iterator[Kit | None]:
     from computeapi.kit.seed import Seed
 
     seed = Seed(options.seed)
-    with closing(Kit(options.control_token, options.journal, options.load, tell, seed, options.webhook_allow)) as kit:
+    with closing(
+        Kit(options.control_token, options.journal, options.load, print_password, seed, options.webhook_allow)
+    ) as kit:
         kit.tools.hints.usually = kit.tools.hints.on = bool(options.hints)
         yield kit
 
@@ -142,7 +144,7 @@ def is_loopback(host: str) -> bool:
         return host == 'localhost'
 
 
-def tell(account: UserAccount) -> None:
+def print_password(account: UserAccount) -> None:
     """Print a password that is in no file."""
     if not account.stated:
         where = f' in the project {account.project}' if account.project else ''

@@ -250,7 +250,7 @@ class Plans:
                     done.append(stay)
         self._let_go(done)
 
-    def asked(self, server_id: str, *, going: bool = False) -> None:
+    def requested(self, server_id: str, *, going: bool = False) -> None:
         """Forget the reads of a server: a client requested another action. going: the request deletes the server."""
         with self._changed:
             self._reads.pop(server_id, None)

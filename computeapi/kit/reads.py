@@ -32,7 +32,7 @@ class ReadServers:
         if operation == SHOW:
             return self._read(environ, start_response, server_id)
         if first == 'servers' and server_id and environ['REQUEST_METHOD'] != 'GET':
-            self.plans.asked(server_id, going=operation == DELETE)
+            self.plans.requested(server_id, going=operation == DELETE)
         return self.app(environ, start_response)
 
     def _read(self, environ: Environ, start_response: Callable[..., Any], server_id: str | None) -> Iterable[bytes]:

@@ -150,7 +150,7 @@ class Tools:
         with self.standing_still(), self.seed.during('load'):
             found = loading.load(self.service, source)
             self.seed.keep_apart(source.document)
-            self.accounts.learn(found)
+            self.accounts.add(found)
             self._found_otherwise()
         return found
 

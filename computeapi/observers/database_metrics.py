@@ -24,7 +24,7 @@ from computeapi.compute.quotas import Quotas
 from computeapi.db import counts, placement_changes, tasks
 from computeapi.db.engine import Store
 from computeapi.errors import DatabaseError
-from computeapi.observers.families import TOLD
+from computeapi.observers.families import FROM_DATABASE
 
 KEPT_SECONDS = 5.0
 TIMEOUT_SECONDS = 2.0
@@ -109,18 +109,18 @@ class DatabaseMetrics:
 
 
 class DatabaseCollector(Collector):
-    """The metrics in TOLD whose values are known."""
+    """The metrics in FROM_DATABASE whose values are known."""
 
     def __init__(self, found: Mapping[str, Value]):
         self.values = found
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         build = GaugeMetricFamily(
-            'computeapi_build_info', TOLD['computeapi_build_info'].help, labels=['version', 'python']
+            'computeapi_build_info', FROM_DATABASE['computeapi_build_info'].help, labels=['version', 'python']
         )
         build.add_metric([__version__, platform.python_version()], 1)
         yield build
-        for name, family in TOLD.items():
+        for name, family in FROM_DATABASE.items():
             value = self.values.get(name.removeprefix('computeapi_'))
             if value is not None:
                 yield _gauge(name, family.help, family.labels, value)

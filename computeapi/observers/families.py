@@ -54,7 +54,7 @@ COUNTED = {
 }
 """What the processes of a machine count; the sum of them is reported."""
 
-TOLD = {
+FROM_DATABASE = {
     'computeapi_build_info': Family(
         'gauge', 'Always 1; the labels are the release and the version of Python.', ('version', 'python')
     ),
@@ -81,7 +81,7 @@ TOLD = {
 }
 """What the database knows of the whole cloud: every process reports the same."""
 
-FAMILIES = COUNTED | TOLD
+FAMILIES = COUNTED | FROM_DATABASE
 
 
 def table() -> str:

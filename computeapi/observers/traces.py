@@ -159,13 +159,13 @@ class TracedRequests(PasteFilter):
         with self.traces.span(method, SpanKind.SERVER, {'http.request.method': method}, parent) as span:
 
             def start(status: str, headers: Any, exc_info: Any = None) -> Any:
-                tell(span, environ, int(status[:3]))
+                set_attributes(span, environ, int(status[:3]))
                 return start_response(status, headers, exc_info)
 
             return self.app(environ, start)
 
 
-def tell(span: Span, environ: Environ, status: int) -> None:
+def set_attributes(span: Span, environ: Environ, status: int) -> None:
     """Add what is known of a request."""
     operation, version = environ.get(OPERATION), environ.get(VERSION)
     if operation is not None:

@@ -17,7 +17,7 @@ from computeapi.serve.directory import Directory
 from computeapi.web.filters import WSGIApp
 
 SECRET = 'metadata-secret'
-SAID = tuple(f'HTTP_{name.upper().replace("-", "_")}' for name in (ID, PROJECT, SIGNATURE))
+IDENTITY_HEADERS = tuple(f'HTTP_{name.upper().replace("-", "_")}' for name in (ID, PROJECT, SIGNATURE))
 """The headers that identify the server that makes a request."""
 
 
@@ -65,16 +65,16 @@ class GuestProxy:
         self.secret = service.conf.neutron.metadata_proxy_shared_secret.encode()
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        said = {name: value for name, value in environ.items() if name not in SAID}
-        return self.app(said | self.known(environ['REMOTE_ADDR']), start_response)
+        headers = {name: value for name, value in environ.items() if name not in IDENTITY_HEADERS}
+        return self.app(headers | self.identity_of(environ['REMOTE_ADDR']), start_response)
 
-    def known(self, address: str) -> dict[str, str]:
+    def identity_of(self, address: str) -> dict[str, str]:
         server_id = self.service.hypervisor.guest_at(address)
         server = None if server_id is None else self.service.store.query(servers.get, server_id)
         if server is None:
             return {}
         signature = hmac.new(self.secret, server.uuid.encode(), hashlib.sha256).hexdigest()
-        return dict(zip(SAID, (server.uuid, server.project_id, signature), strict=True))
+        return dict(zip(IDENTITY_HEADERS, (server.uuid, server.project_id, signature), strict=True))
 
 
 @contextmanager

@@ -148,7 +148,7 @@ class Cloud:
     def _learn_at_first(self, own: Iterable[UserAccount], tools: Tools) -> None:
         """Let the tools know the initial users, before those that they have loaded."""
         loaded, tools.accounts.known = tools.accounts.known.values(), {}
-        tools.accounts.learn([*own, *self._given, *loaded])
+        tools.accounts.add([*own, *self._given, *loaded])
         tools.snapshots.get(INITIAL).accounts = tools.accounts.known
 
     @property

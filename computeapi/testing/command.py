@@ -11,7 +11,7 @@ from pathlib import Path
 
 from oslo_config import cfg
 
-from computeapi.kit.options import tell
+from computeapi.kit.options import print_password
 from computeapi.testing.cloud import Cloud
 
 NOT_FOUND = 127
@@ -39,7 +39,7 @@ def run(
     journal: a file to which each request is appended.  scene: a cloud file with the initial content.
     seed: of IDs, addresses and passwords.  webhook_allow: networks that webhooks may connect to, besides the loopback.
     """
-    cloud = Cloud(conf=conf, journal=journal, load=scene, told=tell, seed=seed, webhook_allow=webhook_allow)
+    cloud = Cloud(conf=conf, journal=journal, load=scene, told=print_password, seed=seed, webhook_allow=webhook_allow)
     with _exiting_when_terminated(), cloud:
         try:
             process = subprocess.Popen(command, env={**_inherited(), **cloud.environ})

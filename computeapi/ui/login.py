@@ -99,7 +99,7 @@ class PageLogin:
                 return _refusal(405, 'This is only to be read.')(environ, start_response)
             answer = self.rules if path == RULES else self.listen
             return answer(req, session)(environ, start_response)
-        return self.ask(req, session, start_response)
+        return self.forward(req, session, start_response)
 
     def origin(self, req: webob.Request) -> str:
         """The origin of the page, as seen by the browser."""
@@ -239,7 +239,7 @@ class PageLogin:
         answer.headers['X-Accel-Buffering'] = 'no'
         return answer
 
-    def ask(self, req: webob.Request, session: LoggedIn, start_response: Any) -> Iterable[bytes]:
+    def forward(self, req: webob.Request, session: LoggedIn, start_response: Any) -> Iterable[bytes]:
         """Send a request of the user to the cloud or its control API; returns the response without secrets."""
         secret = self.secret_for(req, session)
         if secret is None:

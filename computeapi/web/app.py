@@ -188,7 +188,7 @@ def items_of(result: Any) -> int:
 def check_promises(req: Request, status: int, body: bytes | None) -> None:
     """ValueError for a rule, a status or a body that the operation does not declare; *body* is None for an error."""
     operation = req.operation
-    undeclared = ', '.join(str(policy) for policy in req.asked.difference(operation.policies))
+    undeclared = ', '.join(str(policy) for policy in req.checked_policies.difference(operation.policies))
     if undeclared:
         raise ValueError(f'It asks {undeclared}.')
     if status not in {operation.answers.at(req.version)[0], *operation.successes, *operation.error_statuses}:

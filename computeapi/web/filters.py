@@ -140,7 +140,7 @@ def seen_by_proxy(app: WSGIApp) -> WSGIApp:
     """Sets REMOTE_ADDR to the client's address as the nearest proxy saw it, which is the last one in its header: the
     client itself may have sent those before it."""
 
-    def ask(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def respond(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         *_, last = environ.get('HTTP_X_FORWARDED_FOR', '').split(',')
         if not last and (found := FOR.search(environ.get('HTTP_FORWARDED', '').rpartition(',')[2])):
             last = found[1]
@@ -149,7 +149,7 @@ def seen_by_proxy(app: WSGIApp) -> WSGIApp:
         answered: Iterable[bytes] = app(environ, start_response)
         return answered
 
-    return ask
+    return respond
 
 
 class RequestLog(PasteFilter):

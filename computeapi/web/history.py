@@ -57,11 +57,11 @@ def _difference(before: Shape | None, after: Shape | None) -> dict[str, list[str
     if before is None or after is None:
         return {'removed' if after is None else 'added': []}
     pairs = zip(Shape._fields, before, after, strict=True)
-    told = {name.replace('_', ' '): _told(name, old, new) for name, old, new in pairs}
-    return {name: details for name, details in told.items() if details}
+    changes = {name.replace('_', ' '): _changes(name, old, new) for name, old, new in pairs}
+    return {name: details for name, details in changes.items() if details}
 
 
-def _told(name: str, old: Any, new: Any) -> list[str]:
+def _changes(name: str, old: Any, new: Any) -> list[str]:
     if name in ('query', 'body', 'response'):
         return compare(old, new)
     if name == 'behaviour':

@@ -91,9 +91,9 @@ class Secrets:
         self.signing = derived[32:64]
         self.fernet = Fernet(base64.urlsafe_b64encode(derived[64:]))
 
-    def fingerprint(self, asked: Any, body: bytes) -> str:
+    def fingerprint(self, request_parts: Any, body: bytes) -> str:
         """The fingerprint of a request: of what it asks for, as JSON, and of its body."""
-        return hmac.new(self.signing, orjson.dumps(asked) + b'\n' + body, 'sha256').hexdigest()
+        return hmac.new(self.signing, orjson.dumps(request_parts) + b'\n' + body, 'sha256').hexdigest()
 
     def encrypt(self, answer: FullAnswer) -> str:
         body = base64.b64encode(answer.body).decode()
@@ -130,7 +130,7 @@ class Idempotency:
         req = Request(environ)
         try:
             secrets = Secrets(read(text), caller)
-            claim = self.claims.take(secrets.id, caller.user_id or '', secrets.fingerprint(*asked(req, caller)))
+            claim = self.claims.take(secrets.id, caller.user_id or '', secrets.fingerprint(*request_parts(req, caller)))
         except Error as error:
             return self.refuse(req, error)(environ, start_response)
         answer = replayed(secrets.decrypt(claim.answer)) if claim.answer else self.first(req, claim, secrets)
@@ -140,7 +140,7 @@ class Idempotency:
         """Execute the request."""
         try:
             with self.claims.doing(claim):
-                answer = answered(self.app, req)
+                answer = complete_response(self.app, req)
         except BaseException:
             with suppress(DatabaseError):
                 self.claims.drop(claim)
@@ -164,7 +164,7 @@ def read(text: str) -> str:
     return key
 
 
-def asked(req: Request, caller: Context) -> tuple[Any, bytes]:
+def request_parts(req: Request, caller: Context) -> tuple[Any, bytes]:
     """Everything that identifies the request, as JSON and the body. The roles of the caller are part of it, because a
     replayed answer is not authorized again. TooLarge; Invalid for an incomplete body."""
     versions = sorted(item for item in req.environ.items() if item[0].endswith('API_VERSION'))
@@ -172,7 +172,7 @@ def asked(req: Request, caller: Context) -> tuple[Any, bytes]:
     return [*where, versions, sorted(caller.roles)], req.data(MOST_READ)
 
 
-def answered(app: WSGIApp, req: Request) -> FullAnswer:
+def complete_response(app: WSGIApp, req: Request) -> FullAnswer:
     """The complete answer of the app."""
     status, headers, pieces = req.call_application(app)
     try:

@@ -156,7 +156,7 @@ class Request(BaseRequest):
 
     def allows(self, policy: Policy, target: Any = None) -> bool:
         """Whether the caller passes *policy*; evaluated once per request for the caller's own project."""
-        self.asked.add(policy)
+        self.checked_policies.add(policy)
         if target is not None:
             return self.policies.allows(self.context, policy, target)
         if policy not in self._allowed:
@@ -164,7 +164,7 @@ class Request(BaseRequest):
         return self._allowed[policy]
 
     @functools.cached_property
-    def asked(self) -> set[Policy]:
+    def checked_policies(self) -> set[Policy]:
         """The rules that were checked so far."""
         return set()
 
@@ -175,7 +175,7 @@ class Request(BaseRequest):
     def check(self, policy: Policy | None, target: Any = None) -> None:
         """Forbidden unless the caller passes *policy*; None allows everybody."""
         if policy is not None:
-            self.asked.add(policy)
+            self.checked_policies.add(policy)
             self.policies.check(self.context, policy, target)
 
     # ------------------------------------------------------------------ links

@@ -78,7 +78,7 @@ def test_the_work_of_a_server_is_done_in_its_order(queue, servers, add, finish):
     assert claimed(queue) == [second]
 
 
-@pytest.mark.tells
+@pytest.mark.notifies
 def test_what_another_worker_is_about_to_claim_keeps_nobody_waiting(store, queue, process, servers, add, clock):
     first, second = (add(servers.add()) for _ in range(2))
     with store.write() as connection:
@@ -179,7 +179,7 @@ def test_who_has_the_least_to_do_looks_first(queue, monkeypatch):
     monkeypatch.setattr(worker.stopping, 'wait', waited.append)
     for at_work in range(3):
         worker.at = dict.fromkeys(range(at_work))
-        worker.hear()
+        worker.wake()
     assert waited == [0, HEAD_START_SECONDS, 2 * HEAD_START_SECONDS]
     assert queue.generation == 3
 

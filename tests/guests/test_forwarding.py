@@ -182,13 +182,13 @@ def test_of_guests_that_hang_one_is_asked_at_a_time(networks, driver, boot, floa
     ports = [make_port(networks, **OPEN) for _ in range(3)]
     pids = [GuestProcess(driver.folder(boot(port))).pid for port in ports]
     here = [floating(port)[1] for port in ports]
-    asked, tell = [], Forwarding._tell
+    asked, apply = [], Forwarding._apply
 
     def counted(self, folder, wanted):
         asked.append(folder.server_id)
-        return tell(self, folder, wanted)
+        return apply(self, folder, wanted)
 
-    monkeypatch.setattr(Forwarding, '_tell', counted)
+    monkeypatch.setattr(Forwarding, '_apply', counted)
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     with monkeypatch.context() as patched:

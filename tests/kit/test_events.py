@@ -16,7 +16,7 @@ from computeapi.db.change_capture import RowChange
 from computeapi.errors import Gone, Invalid
 from computeapi.kit import shell
 from computeapi.kit.events import MOST_READERS, Events
-from computeapi.kit.events.event import Wanted
+from computeapi.kit.events.event import EventFilter
 from computeapi.kit.variables import TOKEN_HEADER
 from computeapi.testing import Cloud
 from tests.waiting import eventually
@@ -269,11 +269,11 @@ def test_nothing_is_told_before_what_was_committed_before():
 
 def test_who_does_not_want_them_has_lost_none():
     events = history(most=2)
-    with events.reading(Wanted(type='server'), 0, lambda: None) as reader:
+    with events.reading(EventFilter(type='server'), 0, lambda: None) as reader:
         for number in range(5):
             tell(events, volume(str(number), None, {'status': 'x'}))
         assert (reader.take(), reader.lost) == ([], 0)
-    with events.reading(Wanted(type='volume'), 0, lambda: None) as reader:
+    with events.reading(EventFilter(type='volume'), 0, lambda: None) as reader:
         assert [event.id for event in reader.take()] == [4, 5]
         assert reader.lost == 3
 
@@ -293,7 +293,7 @@ def test_numbers_of_another_cloud_are_none_of_this_one():
     events = history()
     tell(events, volume('a', None, {'status': 'x'}))
     assert [event.name for event in events.entries(since=50)] == ['a']
-    with events.reading(Wanted(), 50, lambda: None) as reader:
+    with events.reading(EventFilter(), 50, lambda: None) as reader:
         assert [event.name for event in reader.take()] == ['a']
 
 

@@ -5,7 +5,7 @@ import pytest
 from computeapi.testing import Cloud
 from computeapi.ui.requirements import requirements
 
-TOLD = requirements()
+REQUIREMENTS = requirements()
 SIMPLE = (
     'os-start',
     'os-stop',
@@ -36,19 +36,19 @@ def test_what_each_state_allows(cloud, action):
     servers = compute.get('/servers/detail?all_tenants=1', microversion='2.96').json()['servers']
     assert sorted(server['name'] for server in servers) == sorted(STATUSES)
     for server in servers:
-        state, [told] = server['OS-EXT-STS:vm_state'], TOLD['actions'][action]
+        state, [told] = server['OS-EXT-STS:vm_state'], REQUIREMENTS['actions'][action]
         fits = state in told['states'] and (server['OS-EXT-SRV-ATTR:host'] or not told['hosted'])
         answer = compute.post(f'/servers/{server["id"]}/action', json={action: None}, microversion='2.96')
         assert answer.status_code == (202 if fits else 409), (server['name'], answer.text)
 
 
 def test_a_server_that_is_on_has_a_console():
-    [told] = TOLD['actions']['console']
+    [told] = REQUIREMENTS['actions']['console']
     assert {'active', 'paused', 'rescued'} <= set(told['states']) and 'stopped' not in told['states']
 
 
 def test_one_that_is_recorded_by_another_name_is_known():
-    [told] = TOLD['actions']['os-migrateLive']
+    [told] = REQUIREMENTS['actions']['os-migrateLive']
     assert told == {
         'states': ['active', 'paused'],
         'tasks': [None],
@@ -59,6 +59,6 @@ def test_one_that_is_recorded_by_another_name_is_known():
 
 
 def test_states_are_called_as_clients_read_them():
-    assert TOLD['statuses']['stopped'] == 'SHUTOFF'
-    states = {state for those in TOLD['actions'].values() for each in those for state in each['states'] or ()}
-    assert states and states <= TOLD['statuses'].keys()
+    assert REQUIREMENTS['statuses']['stopped'] == 'SHUTOFF'
+    states = {state for those in REQUIREMENTS['actions'].values() for each in those for state in each['states'] or ()}
+    assert states and states <= REQUIREMENTS['statuses'].keys()

@@ -74,10 +74,10 @@ class Servers(ServerController):
 
     def page(self, req: Request, view: View, unreachable: View, everywhere: Policy) -> dict[str, Any]:
         search = listing.search(req, everywhere)
-        page = pages.asked(req, self.cloud.max_limit)._replace(sort=order(req))
+        page = pages.requested_page(req, self.cloud.max_limit)._replace(sort=order(req))
         found = self.cloud.servers.list(req.context, page, needs=view.needs(req), brief=view is SUMMARY, **search)
         shown = render_all(req, view, unreachable, found.servers)
-        return pages.answer(req, 'servers', shown, page.limit, last=found.last)
+        return pages.page_response(req, 'servers', shown, page.limit, last=found.last)
 
     @operation(
         'GET',

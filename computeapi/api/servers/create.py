@@ -7,7 +7,7 @@ from typing import Any
 from oslo_utils.uuidutils import is_uuid_like
 
 from computeapi.api.controller import ComputeController
-from computeapi.api.servers.admin_password import password_of, told
+from computeapi.api.servers.admin_password import password_of, shown_password
 from computeapi.api.servers.columns import shortest
 from computeapi.api.servers.disks import FIELDS as DISKS
 from computeapi.api.servers.disks import devices_of
@@ -176,14 +176,14 @@ class ServerCreation(ComputeController):
     )
     def create(self, req: Request, body: Any) -> Reply | dict[str, str]:
         """Create one or several servers."""
-        server, wanted = body['server'], self.wanted(req, body)
+        server, wanted = body['server'], self.server_request(req, body)
         password = password_of(self.cloud.conf, server)
         plan = self.cloud.builder.create(req.context, replace(wanted, admin_pass=password), rights_of(req))
         if spoken(server.get('return_reservation_id')):
             return {'reservation_id': plan.reservation_id}
         return self.answer(req, plan, server, password)
 
-    def wanted(self, req: Request, body: Any) -> ServerRequest:
+    def server_request(self, req: Request, body: Any) -> ServerRequest:
         """The request in the body, after a check of what the caller may ask for."""
         wanted = request_of(req, body)
         check_rights(req, wanted)
@@ -202,7 +202,7 @@ class ServerCreation(ComputeController):
             'OS-DCF:diskConfig': plan.disk_config,
             # As requested, whatever groups these turn out to be.
             'security_groups': server.get('security_groups', [{'name': 'default'}]),
-            **told(self.cloud.conf, password),
+            **shown_password(self.cloud.conf, password),
         }
         return Reply({'server': shown}, {'Location': f'{req.endpoint}/servers/{plan.first_id}'})
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from computeapi.api.servers.admin_password import password_of, told
+from computeapi.api.servers.admin_password import password_of, shown_password
 from computeapi.api.servers.controller import ServerController, action
 from computeapi.api.types import HOST, SPOKEN_BOOLEAN, STRING
 from computeapi.booleans import spoken
@@ -43,7 +43,7 @@ class ServerEvacuation(ServerController):
     def evacuate(self, req: Request, server: Server, body: Any) -> dict[str, str]:
         """Evacuate a server from a host that is down to another host, with a new password."""
         self.move(req, server, body['evacuate'])
-        return told(self.cloud.conf, password_of(self.cloud.conf, body['evacuate']))
+        return shown_password(self.cloud.conf, password_of(self.cloud.conf, body['evacuate']))
 
     @api_version(STORAGE_IS_FOUND_OUT)
     def evacuate(self, req: Request, server: Server, body: Any) -> None:

@@ -103,11 +103,11 @@ class InstanceActions(ServerController):
     )
     def index(self, req: Request, server: Server) -> dict[str, Any]:
         """List the actions on a server, newest first."""
-        page = pages.asked(req, self.cloud.max_limit)
+        page = pages.requested_page(req, self.cloud.max_limit)
         since, before = period_of(req)
         found = self.cloud.actions.list(server, page, since=since, before=before)
         shown = SUMMARY.render_all(req, [Account(action, []) for action in found])
-        return pages.answer(
+        return pages.page_response(
             req, 'instanceActions', shown, page.limit, marker='request_id', links='links', server_id=server.uuid
         )
 

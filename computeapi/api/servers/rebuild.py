@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from computeapi.api.servers.admin_password import password_of, told
+from computeapi.api.servers.admin_password import password_of, shown_password
 from computeapi.api.servers.columns import columns_of
 from computeapi.api.servers.controller import ServerController, action
 from computeapi.api.servers.create import CERTIFICATES, FILE, USER_DATA
@@ -72,7 +72,7 @@ class ServerRebuild(ServerController):
         password = password_of(self.cloud.conf, wanted)
         request = replace(request_of(req, wanted), admin_pass=password)
         self.cloud.rebuilds.rebuild(req.context, server, request)
-        shown = REBUILD.render(req, server) | told(self.cloud.conf, password)
+        shown = REBUILD.render(req, server) | shown_password(self.cloud.conf, password)
         return Reply({'server': shown}, {'Location': f'{req.endpoint}/servers/{server.uuid}'})
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from computeapi.api.servers.admin_password import password_of, told
+from computeapi.api.servers.admin_password import password_of, shown_password
 from computeapi.api.servers.controller import ServerController, action
 from computeapi.api.types import OR_NULL, STRING, UUID
 from computeapi.compute.servers import rescue
@@ -35,7 +35,7 @@ class ServerRescue(ServerController):
         wanted = body['rescue'] or {}
         image_id, even_on_volume = wanted.get('rescue_image_ref'), bool(req.behaviour.even_on_volume)
         self.cloud.rescues.rescue(req.context, server, image_id, even_on_volume=even_on_volume)
-        return told(self.cloud.conf, password_of(self.cloud.conf, wanted))
+        return shown_password(self.cloud.conf, password_of(self.cloud.conf, wanted))
 
     @action('unrescue', policy=UNRESCUE, errors=(409, 501))
     def unrescue(self, req: Request, server: Server, body: Any) -> None:

@@ -41,11 +41,11 @@ class HostChoice:
 
     def page(self, connection: sa.Connection, spec: Spec, now: datetime, first: int) -> list[HostState]:
         """Up to AT_ONCE candidates, starting at *first*; fewer if there are no more."""
-        choice, facts = self.asked(connection, spec, now)
+        choice, facts = self.query(connection, spec, now)
         nodes = candidates.page(connection, choice, facts, first, AT_ONCE)
         return states(connection, self.conf, self.ratios, now, spec, nodes)
 
-    def asked(self, connection: sa.Connection, spec: Spec, now: datetime) -> tuple[Choice, dict[str, Any]]:
+    def query(self, connection: sa.Connection, spec: Spec, now: datetime) -> tuple[Choice, dict[str, Any]]:
         """The query for hosts, with its values."""
         needed = {f'needed_{name}': need for name, need in zip(SIZES, spec.needs, strict=True)}
         facts: dict[str, Any] = {**self.given, **needed, 'server': spec.server_id}

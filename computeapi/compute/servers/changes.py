@@ -187,4 +187,4 @@ def refusal(server: Server | None, server_id: str, requirement: Requirement) -> 
         return invalid_state(server, requirement)
     else:
         state = f'task_state {server.task_state}'
-    return Conflict(f"Cannot '{requirement.asked or requirement.name}' instance {server_id} while it is in {state}")
+    return Conflict(f"Cannot '{requirement.api_name or requirement.name}' instance {server_id} while it is in {state}")

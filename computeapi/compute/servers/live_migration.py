@@ -65,7 +65,7 @@ def settle(platform: Platform, task: Task, server: Server | None) -> None:
 
 LIVE_MIGRATE = Transition(
     MigrationType.LIVE,
-    asked='os-migrateLive',
+    api_name='os-migrateLive',
     during=TaskState.MIGRATING,
     allowed={VMState.ACTIVE, VMState.PAUSED},
     capability=Capability.LIVE_MIGRATION,

@@ -21,7 +21,7 @@ def wait(job: Job) -> None:
 
     Then PortNotPlugged, or nothing if that is not fatal."""
     if not all(entry.get('status') == ACTIVE for entry in job.server.network_info):
-        be_patient(job, STEP, lambda: unplugged(job))
+        wait_while(job, STEP, lambda: unplugged(job))
 
 
 def wait_there(job: Job, port_ids: Collection[str]) -> None:
@@ -38,11 +38,11 @@ def wait_there(job: Job, port_ids: Collection[str]) -> None:
                 raise PortBindingFailed(id=port_id, host=migration.dest_host)
         return [port_id for port_id in port_ids if port_id not in told]
 
-    be_patient(job, STEP_THERE, waiting)
+    wait_while(job, STEP_THERE, waiting)
 
 
-def be_patient(job: Job, step: str, waiting: Callable[[], Sequence[str]]) -> None:
-    """NotYet while there are ports that wait, until the time limit."""
+def wait_while(job: Job, step: str, waiting: Callable[[], Sequence[str]]) -> None:
+    """Raise NotYet while there are ports that wait, until the time limit."""
     timeout = job.platform.conf.vif_plugging_timeout
     down = waiting() if timeout else ()
     if not down:

@@ -103,7 +103,7 @@ def check_new(connection: sa.Connection, server_id: str, share_id: str, tag: str
 @ATTACH.work
 def attach(job: Job) -> None:
     """Give access to the share, for the next start of the server."""
-    share = wanted(job)
+    share = share_of_task(job)
     if share is None:
         return job.end()
     with or_broken(job, share), job.event('compute_allow_share'):
@@ -114,7 +114,7 @@ def attach(job: Job) -> None:
 
 @DETACH.work
 def detach(job: Job) -> None:
-    share = wanted(job)
+    share = share_of_task(job)
     if share is None:
         return job.end()
     with or_broken(job, share), job.event('compute_deny_share'):
@@ -122,7 +122,7 @@ def detach(job: Job) -> None:
     job.end()
 
 
-def wanted(job: Job) -> AttachedShare | None:
+def share_of_task(job: Job) -> AttachedShare | None:
     """The share of the task; None if it is gone."""
     return job.store.query(rows.SHARES.find, server_id=job.server.uuid, share_id=job.arguments['share_id'])
 

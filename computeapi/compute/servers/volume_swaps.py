@@ -8,7 +8,7 @@ from computeapi.backends.volume import Volume
 from computeapi.compute.platform import Platform
 from computeapi.compute.servers import disks
 from computeapi.compute.servers.changes import Changes, locked
-from computeapi.compute.servers.volumes import find, wanted
+from computeapi.compute.servers.volumes import device_of_task, find
 from computeapi.compute.tasks.job import Job, abandon
 from computeapi.compute.tasks.queue import thawed
 from computeapi.compute.tasks.transition import Transition
@@ -29,7 +29,7 @@ def let_go(platform: Platform, task: Task, server: Server | None) -> None:
 def keep(job: Job, error: Exception) -> None:
     """Keep the old volume attached and discard the new one; the other way round if the server already has the new
     volume, whatever block storage answers."""
-    volumes, device = job.platform.volumes, wanted(job)
+    volumes, device = job.platform.volumes, device_of_task(job)
     if device is not None and device.volume_id == job.arguments['volume_id']:
         insist(job, device)
         return abandon(job, error)
@@ -123,7 +123,7 @@ def check_exchange(old: Volume, new: Volume) -> None:
 @SWAP.work
 def swap(job: Job) -> None:
     """Copy a volume to another one that replaces it."""
-    device = wanted(job)
+    device = device_of_task(job)
     if device is None:
         let_go(job.platform, job.task, job.server)
         return job.end()

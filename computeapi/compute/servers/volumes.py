@@ -36,7 +36,7 @@ def let_go(platform: Platform, task: Task, server: Server | None) -> None:
 
 def take_back(job: Job, error: Exception) -> None:
     """Detach the volume from the server again."""
-    device = wanted(job)
+    device = device_of_task(job)
     if device is not None:
         if job.server.host is not None and device.attachment_id is not None:
             try:
@@ -53,7 +53,7 @@ ATTACH = Transition('attach_volume', beside=True, allowed=ATTACHABLE, failed=tak
 
 def keep(job: Job, error: Exception) -> None:
     """The volume stays attached as before."""
-    if (device := wanted(job)) is not None and device.volume_id is not None:
+    if (device := device_of_task(job)) is not None and device.volume_id is not None:
         job.platform.volumes.stop_detaching(job.elevated, device.volume_id)
     abandon(job, error)
 
@@ -269,7 +269,7 @@ def check_fixed(server: Server, device: BlockDevice, facts: Mapping[str, Any]) -
 @ATTACH.work
 def attach(job: Job) -> None:
     """Connect the volume that the request reserved."""
-    device = wanted(job)
+    device = device_of_task(job)
     if device is None:
         return job.end()
     reserve(job, device)
@@ -307,7 +307,7 @@ def name_it(job: Job, device: BlockDevice) -> None:
 @DETACH.work
 def detach(job: Job) -> None:
     """Disconnect the volume; the server keeps it if that fails."""
-    device = wanted(job)
+    device = device_of_task(job)
     if device is None:
         return job.end()
     with job.event('compute_detach_volume' if job.server.host else 'api_detach_volume'):
@@ -318,7 +318,7 @@ def detach(job: Job) -> None:
     job.end()
 
 
-def wanted(job: Job) -> BlockDevice | None:
+def device_of_task(job: Job) -> BlockDevice | None:
     """The disk of the task; None if it is gone."""
     return next((device for device in job.devices() if device.uuid == job.arguments['device_id']), None)
 

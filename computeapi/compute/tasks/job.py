@@ -71,7 +71,7 @@ class Job:
         self.unwritten: list[UnwrittenStep] = []
         self.beginning: list[BegunEvent] = []
         # The names of the events that this job has begun.
-        self.told: set[str] = set()
+        self.begun_events: set[str] = set()
 
     @property
     def driver(self) -> Hypervisor:
@@ -120,10 +120,10 @@ class Job:
 
     def _begin(self, connection: sa.Connection, event: BegunEvent) -> None:
         # In the first attempt, no events can exist that would have to be continued.
-        new = self.task.attempts == 1 and event.name not in self.told
+        new = self.task.attempts == 1 and event.name not in self.begun_events
         facts = (self.task.action_id or 0, event.name, event.where, event.begun_at)
         event.id, event.is_over = actions.start_event(connection, *facts, new=new)
-        self.told.add(event.name)
+        self.begun_events.add(event.name)
 
     def _open(self, event: BegunEvent) -> None:
         if not event.is_over:

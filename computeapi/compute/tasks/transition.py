@@ -32,7 +32,7 @@ NOTHING_ELSE: Set[TaskState | None] = frozenset({None})
 class Requirement:
     """The states in which a server accepts a request.
 
-    name: as its action is recorded.  asked: its name in refusals, if it differs.
+    name: as its action is recorded.  api_name: its name in refusals, if it differs.
     allowed: the vm_states (None: any).  while_doing: the task_states (None: any).
     lockable: whether a locked server refuses it.  tells_lock: whether that refusal mentions the lock.
     hosted: whether the server must have a host.  launched: whether it must have run at least once.
@@ -41,7 +41,7 @@ class Requirement:
 
     name: str
     _: KW_ONLY
-    asked: str = ''
+    api_name: str = ''
     allowed: Set[VMState] | None = None
     while_doing: Set[TaskState | None] | None = NOTHING_ELSE
     lockable: bool = True

@@ -47,12 +47,12 @@ class Worker:
         self.threads = [self.thread() for _ in range(threads)]
         # The task of each thread, and since when.
         self.at: dict[threading.Thread, tuple[Task, float]] = {}
-        self.listener = Listener(tasks.store, self.hear)
+        self.listener = Listener(tasks.store, self.wake)
         # Started at once, and again when the connection is lost.
         listens, now = bool(threads) and self.listener.possible, threading.Event()
         now.set()
         self.listening = Periodic('worker-listener', self.listener.listen, sweep_seconds if listens else 0, now)
-        self.keeper = Periodic('worker-lease', self.keep, tasks.lease_time.total_seconds() / 3)
+        self.keeper = Periodic('worker-lease', self.maintain, tasks.lease_time.total_seconds() / 3)
 
     def thread(self) -> threading.Thread:
         return threading.Thread(target=self.work, name='worker', daemon=True)
@@ -73,7 +73,7 @@ class Worker:
             thread.join()
         self.keeper.stop()
 
-    def hear(self) -> None:
+    def wake(self) -> None:
         """Let a thread look for work that all processes were notified of. The least busy process is first, because
         processes that look at the same time get in each other's way."""
         self.stopping.wait(len(self.at) * HEAD_START_SECONDS)
@@ -132,7 +132,7 @@ class Worker:
             )
             self.tasks.put_off(task, self.sweep_seconds)
 
-    def keep(self) -> None:
+    def maintain(self) -> None:
         """Renew the leases of the tasks in progress, and handle tasks of dead processes and hung threads."""
         self.tasks.renew([task.id for task, _ in [*self.at.values()]])
         self.leave_hung()

@@ -5,7 +5,7 @@ import webob
 from computeapi.errors import Invalid
 from computeapi.kit.control.journal import COUNT, NUMBER, STATED, TEXT, parameters
 from computeapi.kit.control.service import ControlController
-from computeapi.kit.events.event import TYPES, Wanted
+from computeapi.kit.events.event import TYPES, EventFilter
 from computeapi.kit.events.feeds import AwaitedList, EventFeed, EventLines, EventStream, Form, ServerSentEvents
 from computeapi.web.contract import JSON
 from computeapi.web.controller import operation
@@ -76,8 +76,8 @@ class EventHistory(ControlController):
         return _answer(feed, form.media_type)
 
 
-def _wanted(req: Request) -> Wanted:
-    return Wanted(**{name: value for name in CHOICE if (value := req.parameter(name)) is not None})
+def _wanted(req: Request) -> EventFilter:
+    return EventFilter(**{name: value for name in CHOICE if (value := req.parameter(name)) is not None})
 
 
 def _since(req: Request) -> int | None:

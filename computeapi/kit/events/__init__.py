@@ -15,7 +15,7 @@ from typing import Any
 
 from computeapi.db.change_capture import RowChange
 from computeapi.errors import Gone, Unavailable
-from computeapi.kit.events.event import RESET, RESTORED, CloudEvent, Wanted
+from computeapi.kit.events.event import RESET, RESTORED, CloudEvent, EventFilter
 
 MOST_EVENTS = 10_000
 """How many events are kept, for readers that come later or again."""
@@ -38,7 +38,7 @@ class EventReader:
     wake: called, in any thread, when there is more to read, or when nothing more will come.
     """
 
-    def __init__(self, events: 'Events', wanted: Wanted, place: int, wake: Callable[[], None]):
+    def __init__(self, events: 'Events', wanted: EventFilter, place: int, wake: Callable[[], None]):
         self.events, self.wanted, self.place, self.wake = events, wanted, place, wake
         self.lost = 0
 
@@ -50,7 +50,7 @@ class EventReader:
         """Stop reading."""
         self.events._leave(self)
 
-    def hear(self, event: CloudEvent) -> bool:
+    def note(self, event: CloudEvent) -> bool:
         """Note a new event; returns whether this reader wants it."""
         if self.wanted(event):
             return True
@@ -64,7 +64,7 @@ class Events:
     """The events of a cloud, the oldest first; the last 10,000 are kept.
 
     Methods that select events take `type`, `project`, `resource`, `server` and new values, such as status='ACTIVE': see
-    computeapi.kit.events.event.Wanted.
+    computeapi.kit.events.event.EventFilter.
     """
 
     def __init__(self, clock: Callable[[], datetime], most: int = MOST_EVENTS):
@@ -97,11 +97,11 @@ class Events:
             batch.is_settled = True
             if not committed:
                 batch.changes = ()
-            news = []
+            events = []
             while self._expected and self._expected[0].is_settled:
                 settled = self._expected.popleft()
-                news += [self._keep(CloudEvent.of, settled.time, change) for change in settled.changes]
-            self._tell(news)
+                events += [self._keep(CloudEvent.of, settled.time, change) for change in settled.changes]
+            self._publish(events)
 
     def reset(self) -> None:
         """Note that the cloud returned to its initial state: earlier events are history."""
@@ -115,7 +115,7 @@ class Events:
 
     def _begin(self, *facts: Any) -> None:
         """Publish the event of a reset or restore, after which nothing has happened yet."""
-        self._tell([self._keep(CloudEvent, self.clock(), *facts)])
+        self._publish([self._keep(CloudEvent, self.clock(), *facts)])
         self.since = self.last
 
     def end(self) -> None:
@@ -133,9 +133,9 @@ class Events:
         self._kept.append(event)
         return event
 
-    def _tell(self, news: Iterable[CloudEvent]) -> None:
+    def _publish(self, events: Iterable[CloudEvent]) -> None:
         # Readers that are woken read later, so this may be called with the lock held.
-        for reader in {reader for event in news for reader in self.readers if reader.hear(event)}:
+        for reader in {reader for event in events for reader in self.readers if reader.note(event)}:
             reader.wake()
         self._changed.notify_all()
 
@@ -144,7 +144,7 @@ class Events:
     def entries(self, *, since: int | None = None, **tests: Any) -> list[CloudEvent]:
         """The selected events since the last reset or restore, or with a higher number than `since`, that are still
         kept."""
-        wanted = Wanted(**tests)
+        wanted = EventFilter(**tests)
         with self._changed:
             return self._found(wanted, since)
 
@@ -155,7 +155,7 @@ class Events:
             cloud.events.wait_for(server='web', status='ACTIVE')
             cloud.events.wait_for(type='volume.deleted', resource=volume_id, since=cloud.events.last)
         """
-        wanted, until = Wanted(**tests), time.monotonic() + timeout
+        wanted, until = EventFilter(**tests), time.monotonic() + timeout
         with self._changed:
             since = self.since if since is None else since
             while not (found := self._found(wanted, since)):
@@ -169,9 +169,9 @@ class Events:
     def follow(self, *, since: int | None = None, timeout: float = math.inf, **tests: Any) -> Iterator[CloudEvent]:
         """The selected events as they happen, from now on or after the number `since`, until the cloud stops, or until
         there was none for `timeout` seconds. Raises Gone if they are read so slowly that some were dropped."""
-        return self._follow(Wanted(**tests), self.last if since is None else since, timeout)
+        return self._follow(EventFilter(**tests), self.last if since is None else since, timeout)
 
-    def _follow(self, wanted: Wanted, since: int, timeout: float) -> Iterator[CloudEvent]:
+    def _follow(self, wanted: EventFilter, since: int, timeout: float) -> Iterator[CloudEvent]:
         woken = threading.Event()
         with self.reading(wanted, since, woken.set) as reader:
             while True:
@@ -184,7 +184,7 @@ class Events:
                     return
 
     @contextmanager
-    def reading(self, wanted: Wanted, since: int, wake: Callable[[], None]) -> Iterator[EventReader]:
+    def reading(self, wanted: EventFilter, since: int, wake: Callable[[], None]) -> Iterator[EventReader]:
         """A reader, for the duration of the block."""
         reader = self.read(wanted, since, wake)
         try:
@@ -192,7 +192,7 @@ class Events:
         finally:
             reader.close()
 
-    def read(self, wanted: Wanted, since: int, wake: Callable[[], None]) -> EventReader:
+    def read(self, wanted: EventFilter, since: int, wake: Callable[[], None]) -> EventReader:
         """A reader, which must be closed; Unavailable if there are too many."""
         with self._changed:
             if len(self.readers) >= MOST_READERS:
@@ -219,7 +219,7 @@ class Events:
                         break
         return found
 
-    def _found(self, wanted: Wanted, since: int | None) -> list[CloudEvent]:
+    def _found(self, wanted: EventFilter, since: int | None) -> list[CloudEvent]:
         place = self.since if since is None else self._place(since)
         return [event for event in self._after(place) if wanted(event)]
 

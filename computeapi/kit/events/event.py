@@ -42,7 +42,7 @@ class CloudEvent:
 
     @classmethod
     def of(cls, number: int, time: datetime, change: RowChange) -> Self:
-        before, after = _told(change.noun, change.before), _told(change.noun, change.after)
+        before, after = _shown(change.noun, change.before), _shown(change.noun, change.after)
         what = CREATED if before is None else DELETED if after is None else CHANGED
         if before is not None and after is not None:
             different = [name for name in after if before[name] != after[name]]
@@ -65,13 +65,13 @@ class CloudEvent:
         return f'{self.id} {self.type} {self.name or self.resource_id or ""}: {facts}'
 
 
-def _told(noun: str, state: State | None) -> State | None:
+def _shown(noun: str, state: State | None) -> State | None:
     if noun != SERVER or state is None:
         return state
     return {'status': status_of(state['vm_state'], state['task_state']), **state}
 
 
-class Wanted:
+class EventFilter:
     """A selection of events: those that pass all given tests. Raises Invalid for a test that no event can pass.
 
     type: `server.changed`, or `server` for all types of servers; several separated by commas, or a list.

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import orjson
 
 from computeapi.kit.events import Events
-from computeapi.kit.events.event import CloudEvent, Wanted
+from computeapi.kit.events.event import CloudEvent, EventFilter
 from computeapi.kit.variables import LINES
 from computeapi.serve.http.feed import WakeableFeed
 
@@ -67,7 +67,7 @@ class EventLines:
 class EventFeed(WakeableFeed):
     """A response that continues as events happen. since: the number after which to begin. Raises Unavailable."""
 
-    def __init__(self, events: Events, wanted: Wanted, since: int):
+    def __init__(self, events: Events, wanted: EventFilter, since: int):
         super().__init__()
         self.events = events
         self.reader = events.read(wanted, since, self.wake)
@@ -88,7 +88,7 @@ class EventStream(EventFeed):
 
     seconds = BEAT_SECONDS
 
-    def __init__(self, events: Events, wanted: Wanted, since: int, form: Form):
+    def __init__(self, events: Events, wanted: EventFilter, since: int, form: Form):
         super().__init__(events, wanted, since)
         self.form = form
 
@@ -118,7 +118,7 @@ class EventStream(EventFeed):
 class AwaitedList(EventFeed):
     """A list of events in JSON, as soon as there is one, or after `wait` seconds."""
 
-    def __init__(self, events: Events, wanted: Wanted, since: int, wait: float):
+    def __init__(self, events: Events, wanted: EventFilter, since: int, wait: float):
         super().__init__(events, wanted, since)
         self.until = time.monotonic() + wait
 

@@ -31,51 +31,61 @@ PATTERNS = re2.Options()
 PATTERNS.max_mem, PATTERNS.log_errors = 256 * 1024, False
 
 
-def told(schema: Mapping[str, Any], description: str) -> dict[str, Any]:
+def described(schema: Mapping[str, Any], description: str) -> dict[str, Any]:
     return {**schema, 'description': description}
 
 
 WHICH = {
-    'operation': told(TEXT, "as printed by `computeapi routes`: 'POST /servers', or only an action: os-stop"),
-    'service': told(one_of(*(each.name for each in APIS)), 'the service whose requests are affected (all)'),
-    'path': told(TEXT, 'the path of the URL, with * as a wildcard; from ^ on, a regular expression (RE2)'),
-    'min_version': told(TEXT, 'the first microversion of compute that is affected'),
-    'max_version': told(TEXT, 'the last microversion of compute that is affected'),
-    'hypervisor': told(one_of('*', *sorted(OPERATIONS)), 'the hypervisor operation that is affected, not a request'),
-    'project': told(TEXT, 'the ID or the name of the project'),
-    'server': told(TEXT, "the start of the server's name"),
-    'host': told(TEXT, 'the host of the server'),
-    'metadata': told(
+    'operation': described(TEXT, "as printed by `computeapi routes`: 'POST /servers', or only an action: os-stop"),
+    'service': described(one_of(*(each.name for each in APIS)), 'the service whose requests are affected (all)'),
+    'path': described(TEXT, 'the path of the URL, with * as a wildcard; from ^ on, a regular expression (RE2)'),
+    'min_version': described(TEXT, 'the first microversion of compute that is affected'),
+    'max_version': described(TEXT, 'the last microversion of compute that is affected'),
+    'hypervisor': described(
+        one_of('*', *sorted(OPERATIONS)), 'the hypervisor operation that is affected, not a request'
+    ),
+    'project': described(TEXT, 'the ID or the name of the project'),
+    'server': described(TEXT, "the start of the server's name"),
+    'host': described(TEXT, 'the host of the server'),
+    'metadata': described(
         {'type': 'object', 'maxProperties': 128, 'additionalProperties': {'type': 'string', 'maxLength': LONGEST}},
         'metadata items that the server has',
     ),
 }
 WHEN = {
-    'probability': told({'type': 'number', 'exclusiveMinimum': 0, 'maximum': 1}, 'the probability of each to be hit'),
-    'seed': told({'type': 'integer'}, 'the seed of the random numbers, which are the same each time (0)'),
-    'nth': told(NUMBER, 'the number of the first one that is hit; it is the only one unless count is given'),
-    'count': told(NUMBER, 'the number of those that are hit'),
-    'after': told(SECONDS, 'when the rule takes effect, in seconds from now'),
-    'lasting': told(SECONDS, 'how many seconds the rule is in effect'),
+    'probability': described(
+        {'type': 'number', 'exclusiveMinimum': 0, 'maximum': 1}, 'the probability of each to be hit'
+    ),
+    'seed': described({'type': 'integer'}, 'the seed of the random numbers, which are the same each time (0)'),
+    'nth': described(NUMBER, 'the number of the first one that is hit; it is the only one unless count is given'),
+    'count': described(NUMBER, 'the number of those that are hit'),
+    'after': described(SECONDS, 'when the rule takes effect, in seconds from now'),
+    'lasting': described(SECONDS, 'how many seconds the rule is in effect'),
 }
 WHAT = {
-    'status': told({'type': 'integer', 'minimum': 200, 'maximum': 599}, 'the status of the response'),
-    'message': told(TEXT, 'the message of the error'),
-    'body': told(
+    'status': described({'type': 'integer', 'minimum': 200, 'maximum': 599}, 'the status of the response'),
+    'message': described(TEXT, 'the message of the error'),
+    'body': described(
         {'type': ['string', 'object', 'array']},
         "the body of the response, text or JSON, instead of an error in the service's format",
     ),
-    'retry_after': told({'type': 'integer', 'minimum': 0, 'maximum': 10**6}, 'the value of Retry-After, in seconds'),
-    'delay': told(SECONDS, 'the delay before anything else happens, in seconds'),
-    'jitter': told(SECONDS, 'the maximum of a random additional delay, in seconds'),
-    'trickle': told(
+    'retry_after': described(
+        {'type': 'integer', 'minimum': 0, 'maximum': 10**6}, 'the value of Retry-After, in seconds'
+    ),
+    'delay': described(SECONDS, 'the delay before anything else happens, in seconds'),
+    'jitter': described(SECONDS, 'the maximum of a random additional delay, in seconds'),
+    'trickle': described(
         {**SECONDS, 'exclusiveMinimum': 0}, 'how many seconds the response takes, in small pieces, once it has begun'
     ),
-    'cut': told(
+    'cut': described(
         one_of(BEFORE, AFTER, WITHIN), 'when the connection is closed: before the work, after it, in the response'
     ),
-    'abrupt': told({'type': 'boolean'}, 'whether a connection that is cut is reset (RST) instead of closed (false)'),
-    'effect': told(one_of(FAIL, HANG, SLOW), 'the effect on the hypervisor operation; slow is set by delay and jitter'),
+    'abrupt': described(
+        {'type': 'boolean'}, 'whether a connection that is cut is reset (RST) instead of closed (false)'
+    ),
+    'effect': described(
+        one_of(FAIL, HANG, SLOW), 'the effect on the hypervisor operation; slow is set by delay and jitter'
+    ),
 }
 FACTS = closed({**WHICH, **WHEN, **WHAT})
 CHECKED = BodyValidator(FACTS)
@@ -190,10 +200,10 @@ def _pattern(text: str) -> Any:
     try:
         return re2.compile(text, PATTERNS)
     except re2.error as error:
-        raise Invalid(f'path: {_words(error)}') from None
+        raise Invalid(f'path: {_message(error)}') from None
 
 
-def _words(error: re2.error) -> str:
+def _message(error: re2.error) -> str:
     """The message of RE2, which may be bytes."""
-    [told, *_] = error.args or ('',)
-    return told.decode(errors='replace') if isinstance(told, bytes) else str(told)
+    [message, *_] = error.args or ('',)
+    return message.decode(errors='replace') if isinstance(message, bytes) else str(message)

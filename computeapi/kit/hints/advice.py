@@ -55,28 +55,28 @@ def advise(question: Question) -> Advice | None:
 
 def _hints(question: Question, operation: str, action: str | None, lifetime: Lifetime) -> Iterator[str]:
     shape = lifetime.at(question.version, question.legacy)
-    asked = _asked(question)
+    version_text = _version_text(question)
     if shape is None:
-        yield f'{operation} is supported {lifetime.when()}; {asked}'
+        yield f'{operation} is supported {lifetime.when()}; {version_text}'
         return
     for path, closed in unknown([shape.body or {}], question.body):
         when = lifetime.when(lambda each, path=path: each.knows_field(path))  # type: ignore[misc]
         ignored = not (question.refused and closed)
         # Where a schema does not restrict names, a name that no version knows is not a mistake.
         if (when or (ignored and closed)) and path != (action,):
-            yield _told(spelled(path), when, asked, ignored)
+            yield _hint(spelled(path), when, version_text, ignored)
     for name in question.query:
         when = lifetime.when(lambda each, name=name: each.knows_parameter(name))  # type: ignore[misc]
         if not shape.knows_parameter(name) and (when or shape.ignores_parameters):
-            yield _told(name, when, asked, shape.ignores_parameters)
+            yield _hint(name, when, version_text, shape.ignores_parameters)
 
 
-def _told(name: str, when: str, asked: str, ignored: bool) -> str:
-    known = f'supported {when or "in no version"}; {asked}'
+def _hint(name: str, when: str, version_text: str, ignored: bool) -> str:
+    known = f'supported {when or "in no version"}; {version_text}'
     return f'{_quoted(name)} was ignored: it is {known}' if ignored else f'{_quoted(name)} is {known}'
 
 
-def _asked(question: Question) -> str:
+def _version_text(question: Question) -> str:
     if question.legacy:
         return '/v2 has no microversions'
     if question.named:

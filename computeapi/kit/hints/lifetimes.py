@@ -65,7 +65,7 @@ class Lifetime:
                 spans[-1][1] = end
             else:
                 spans.append([start, end])
-        return ' and '.join(_told(*span) for span in spans)
+        return ' and '.join(_span_text(*span) for span in spans)
 
 
 def _shape(operation: Operation, version: APIVersionRequest) -> KnownNames:
@@ -76,7 +76,7 @@ def _shape(operation: Operation, version: APIVersionRequest) -> KnownNames:
     return KnownNames(resolve(operation.body, version), query)
 
 
-def _told(first: APIVersionRequest, last: APIVersionRequest) -> str:
+def _span_text(first: APIVersionRequest, last: APIVersionRequest) -> str:
     if first == last != MAX:
         return f'in {first} only'
     if last == MAX:

@@ -57,7 +57,7 @@ def populate(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
         bootstrap.prepare(service, directory, None)
         service.hosts.register()
         try:
-            fill(service, inventory, _told)
+            fill(service, inventory, _print_progress)
         except SceneError as error:
             raise Error(f'{directory.path} already contains a synthetic cloud: {error.message}') from None
         if sys.stderr.isatty():
@@ -97,7 +97,7 @@ def cloned(name: str | None, *, anonymous: bool = False) -> tuple[dict[str, Any]
     return (Anonymity(document).applied() if anonymous else document), left_out
 
 
-def _told(done: int) -> None:
+def _print_progress(done: int) -> None:
     """Show progress on a terminal."""
     if sys.stderr.isatty():
         print(f'\r{done} servers', end='', file=sys.stderr, flush=True)

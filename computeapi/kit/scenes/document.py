@@ -92,11 +92,11 @@ class SceneSource:
         """The valid document; Invalid with the errors and their places."""
         problems = [problem for error in _errors(self.document) for problem in _deepest(error)]
         if problems:
-            raise Invalid('\n'.join(self.told(*each) for each in problems[:MOST_ERRORS]))
+            raise Invalid('\n'.join(self.located(*each) for each in problems[:MOST_ERRORS]))
         document: Document = self.document
         return document
 
-    def told(self, place: Place, message: str) -> str:
+    def located(self, place: Place, message: str) -> str:
         """The message with the place and, if there is one, the line of the file."""
         line = self.line(place)
         return ': '.join(filter(None, [self.name, f'line {line}' if line else '', written(place), message]))

@@ -39,7 +39,7 @@ def load(service: Service, source: SceneSource) -> list[UserAccount]:
                 allocations.count(connection)
                 found = accounts(scene)
     except SceneError as error:
-        raise Invalid(source.told(error.place, error.message)) from None
+        raise Invalid(source.located(error.place, error.message)) from None
     return found
 
 

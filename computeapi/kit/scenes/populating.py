@@ -23,22 +23,22 @@ MANY = 10_000
 
 
 def populate(
-    service: Service, inventory: SyntheticCloud, told: Callable[[int], None] = lambda done: None, many: int = MANY
+    service: Service, inventory: SyntheticCloud, progress: Callable[[int], None] = lambda done: None, many: int = MANY
 ) -> None:
     """Add the whole cloud to the store, or nothing.
 
-    told: is called from time to time with the number of servers so far.  many: from this number of servers on, other
+    progress: is called now and then with the number of servers so far.  many: from this number of servers on, other
     processes create the rows.
     """
     with service.store.write() as connection:
-        _fill(connection, _begin(service, connection, inventory), inventory, told, many)
+        _fill(connection, _begin(service, connection, inventory), inventory, progress, many)
         # These queries need the indexes, which are complete now.
         allocations.count(connection)
         bulk.go_on_counting(connection)
 
 
 def _fill(
-    connection: sa.Connection, filling: Filling, inventory: SyntheticCloud, told: Callable[[int], None], many: int
+    connection: sa.Connection, filling: Filling, inventory: SyntheticCloud, progress: Callable[[int], None], many: int
 ) -> None:
     """Write the servers and their volumes."""
     with ExitStack() as stack:
@@ -52,7 +52,7 @@ def _fill(
             for servers, insertions, used in _in_turn(makers):
                 bulk.write(connection, insertions)
                 quota_usages.count(connection, used)
-                told(done := done + servers)
+                progress(done := done + servers)
 
 
 def _begin(service: Service, connection: sa.Connection, inventory: SyntheticCloud) -> Filling:

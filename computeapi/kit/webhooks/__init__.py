@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from computeapi.errors import Invalid, NotFound
 from computeapi.kit.events import Events
-from computeapi.kit.events.event import Wanted
+from computeapi.kit.events.event import EventFilter
 from computeapi.kit.webhooks.destinations import AddressRefused, HookDestinations, HookTarget
 from computeapi.kit.webhooks.sending import ATTEMPT_SECONDS, NO_ANSWER, Post, key_of, new_secret
 from computeapi.kit.webhooks.webhook import GONE, Webhook
@@ -48,9 +48,9 @@ class Webhooks:
         """Send events, from now on, to an HTTP URL with an allowed address; Invalid.
 
         secret: as in Standard Webhooks, `whsec_` and base64; generated if not given.
-        types, project, server: which events, as for computeapi.kit.events.event.Wanted.
+        types, project, server: which events, as for computeapi.kit.events.event.EventFilter.
         """
-        wanted, secret = Wanted(types, project, server=server), secret or new_secret()
+        wanted, secret = EventFilter(types, project, server=server), secret or new_secret()
         target, key = HookTarget.of(url), key_of(secret)
         self._check(target)
         with self._lock:

@@ -218,7 +218,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
                 self.await_app()
         else:
             add_body(exchange.environ, b''.join(self.pieces))
-            self.ask(exchange)
+            self.enqueue(exchange)
         if exchange.closing:
             self.deaf = True
 
@@ -226,14 +226,14 @@ class ClientConnection(WireRequest, asyncio.Protocol):
         """Let the app read the body of the request while it arrives."""
         assert self.arriving is not None
         exchange, self.size = self.arriving, 0
-        wanted = functools.partial(self.hub.call_soon, self.hear, exchange, [expects])
+        wanted = functools.partial(self.hub.call_soon, self.body_wanted, exchange, [expects])
         exchange.body = StreamedBody(wanted)
         for piece in self.pieces:
             exchange.body.feed(piece)
         exchange.environ['wsgi.input'] = io.BufferedReader(exchange.body, PACE)
-        self.ask(exchange)
+        self.enqueue(exchange)
 
-    def hear(self, exchange: Exchange, expects: list[bool]) -> None:
+    def body_wanted(self, exchange: Exchange, expects: list[bool]) -> None:
         """The app waits for more of the body. Send 100 Continue, if the client waits for it."""
         if exchange is not self.arriving or self.transport.is_closing():
             return
@@ -277,22 +277,22 @@ class ClientConnection(WireRequest, asyncio.Protocol):
         exchange.send = self.deliver
         self.transport.resume_reading()
 
-    def listen(self, heard: bytes | None) -> None:
-        """Return the connection to the loop, after all responses. heard: what the client has sent since; b'' for its
+    def listen(self, data: bytes | None) -> None:
+        """Return the connection to the loop, after all responses. data: what the client has sent since; b'' for its
         end."""
         self.keep_alive = None
         self.transport.resume_reading()
         self.next()
-        if self.transport.is_closing() or heard is None:
+        if self.transport.is_closing() or data is None:
             return
-        if heard:
-            self.data_received(heard)
+        if data:
+            self.data_received(data)
         elif not self.eof_received():
             self.transport.close()
 
     # ------------------------------------------------------------------ what the app answers
 
-    def ask(self, exchange: Exchange) -> None:
+    def enqueue(self, exchange: Exchange) -> None:
         """Have the request answered when it is its turn."""
         self.queue.append(exchange)
         if self.current is None:

@@ -82,9 +82,9 @@ class Hub:
         """Have the app answer the request."""
         exchange.delayed = False
         threads = self.threads if exchange.body is None else self.uploads
-        threads.run(functools.partial(self._ask, exchange))
+        threads.run(functools.partial(self._begin_exchange, exchange))
 
-    def _ask(self, exchange: Exchange) -> None:
+    def _begin_exchange(self, exchange: Exchange) -> None:
         try:
             exchange.begin(self.app)
         except Later as later:

@@ -36,7 +36,7 @@ class Lent(Protocol):
 
     def send(self, exchange: Exchange, data: bytes, last: bool) -> None: ...
 
-    def listen(self, heard: bytes | None) -> None: ...
+    def listen(self, data: bytes | None) -> None: ...
 
 
 class KeepAliveThread:
@@ -86,10 +86,10 @@ class KeepAliveThread:
 
     def _go_on(self) -> None:
         """Continue with the next request, if it arrives soon and is ordinary."""
-        heard = self._hear() if self.hub.is_calm else None
-        environ = whole(heard, self.connection.known) if heard and len(heard) < SHORT else None
+        data = self._receive() if self.hub.is_calm else None
+        environ = whole(data, self.connection.known) if data and len(data) < SHORT else None
         if environ is None:
-            self.hub.call_soon(self.connection.listen, heard)
+            self.hub.call_soon(self.connection.listen, data)
         else:
             self.exchange = Exchange(environ, self.deliver, closing=False)
 
@@ -99,7 +99,7 @@ class KeepAliveThread:
             return 0 if self.is_over else os.write(self.number, data)
         return 0
 
-    def _hear(self) -> bytes | None:
+    def _receive(self) -> bytes | None:
         """What the client sends next; b'' if it disconnected, None if it sends nothing for now."""
         poll = select.poll()
         poll.register(self.number, select.POLLIN)

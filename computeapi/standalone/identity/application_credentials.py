@@ -71,19 +71,19 @@ class KeystoneApplicationCredentials(KeystoneController):
     @operation('POST', policy=CALLER, body=CREATE, status=201)
     def create(self, req: Request, user_id: str, body: dict[str, Any]) -> dict[str, Any]:
         require(req.context.user_id == user_id)
-        asked = body['application_credential']
+        requested = body['application_credential']
         token = self.token(req)
-        if asked.get('project_id') not in (None, token.project_id):
+        if requested.get('project_id') not in (None, token.project_id):
             raise errors.Invalid('Invalid input for field/attribute project_id. It must be the project of the token.')
         row, secret = self.identity.application_credentials.create(
             token,
-            asked['name'],
-            description=asked.get('description') or '',
-            roles=asked.get('roles') or (),
-            secret=asked.get('secret'),
-            expires_at=expiry_of(asked),
-            unrestricted=bool(asked.get('unrestricted')),
-            access_rules=asked.get('access_rules'),
+            requested['name'],
+            description=requested.get('description') or '',
+            roles=requested.get('roles') or (),
+            secret=requested.get('secret'),
+            expires_at=expiry_of(requested),
+            unrestricted=bool(requested.get('unrestricted')),
+            access_rules=requested.get('access_rules'),
         )
         view = credential_view(req, row, self.role_names(), self.rules(user_id))
         return {'application_credential': view | {'secret': secret}}

@@ -252,9 +252,9 @@ def moment(when: datetime) -> str:
     return when.isoformat(timespec='microseconds') + 'Z'
 
 
-def expiry_of(asked: Mapping[str, Any]) -> datetime | None:
+def expiry_of(requested: Mapping[str, Any]) -> datetime | None:
     """`expires_at`, a time in ISO 8601, in UTC unless it has an offset."""
-    text = asked.get('expires_at')
+    text = requested.get('expires_at')
     if not text:
         return None
     try:
@@ -284,5 +284,5 @@ def is_like(req: Request, document: Mapping[str, Any]) -> bool:
 
 def filters(req: Request, *names: str) -> dict[str, Any]:
     """The columns among `names` that the query filters by, with the values."""
-    asked = {name: req.parameter(name) for name in names if name in req.query}
-    return {**asked, 'enabled': flag(req, 'enabled')} if 'enabled' in asked else asked
+    requested = {name: req.parameter(name) for name in names if name in req.query}
+    return {**requested, 'enabled': flag(req, 'enabled')} if 'enabled' in requested else requested

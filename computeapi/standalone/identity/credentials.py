@@ -51,10 +51,10 @@ class KeystoneCredentials(KeystoneController):
 
     @operation('POST', policy=ANY_CALLER, body=CREATE, status=201)
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
-        asked = {'user_id': req.context.user_id} | body['credential']
-        self.require_owner(req, asked['user_id'])
-        require_reach(self.token(req), asked.get('project_id'))
-        return {'credential': credential_view(req, self.identity.credentials.create(**asked))}
+        requested = {'user_id': req.context.user_id} | body['credential']
+        self.require_owner(req, requested['user_id'])
+        require_reach(self.token(req), requested.get('project_id'))
+        return {'credential': credential_view(req, self.identity.credentials.create(**requested))}
 
     @operation('GET', '/{credential_id}', policy=ANY_CALLER)
     def show(self, req: Request, credential_id: str) -> dict[str, Any]:

@@ -186,8 +186,8 @@ class ProjectsOfUser(KeystoneController):
 
 def tagged(req: Request, projects: Iterable[Project | Domain]) -> list[Project | Domain]:
     """The projects whose tags match the tag filters of the query."""
-    asked = [(name, value) for name in TAG_FILTERS for value in req.query.get(name, ())]
-    tests = [(TAG_FILTERS[name], set(value.split(','))) for name, value in asked]
+    requested = [(name, value) for name in TAG_FILTERS for value in req.query.get(name, ())]
+    tests = [(TAG_FILTERS[name], set(value.split(','))) for name, value in requested]
     return [project for project in projects if all(test(wanted, set(project.tags)) for test, wanted in tests)]
 
 

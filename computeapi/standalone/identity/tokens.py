@@ -142,7 +142,7 @@ def seen_catalog(
 ) -> list[dict[str, Any]]:
     """The catalog of a user in a project; its URLs may contain the IDs of both."""
     facts = {'project_id': project_id, 'tenant_id': project_id, 'user_id': user_id}
-    return catalog_document(req, identity.catalog.seen(project_id), facts)
+    return catalog_document(req, identity.catalog.visible_services(project_id), facts)
 
 
 def token_view(row: Token, catalog: list[dict[str, Any]] | None) -> dict[str, Any]:

@@ -59,22 +59,22 @@ class KeystoneTrusts(KeystoneController):
 
     @operation('POST', policy=CALLER, body=CREATE, status=201)
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
-        asked = body['trust']
-        require(req.context.user_id == asked['trustor_user_id'] and not req.context.system_scope)
+        requested = body['trust']
+        require(req.context.user_id == requested['trustor_user_id'] and not req.context.system_scope)
         trust = self.identity.trusts.create(
             self.token(req),
-            asked['trustee_user_id'],
-            asked.get('project_id'),
-            asked.get('roles', ()),
-            impersonation=asked['impersonation'],
-            expires_at=expiry_of(asked),
-            remaining_uses=asked.get('remaining_uses'),
+            requested['trustee_user_id'],
+            requested.get('project_id'),
+            requested.get('roles', ()),
+            impersonation=requested['impersonation'],
+            expires_at=expiry_of(requested),
+            remaining_uses=requested.get('remaining_uses'),
         )
         return self.single(req, trust)
 
     @operation('GET', '/{trust_id}', policy=CALLER)
     def show(self, req: Request, trust_id: str) -> dict[str, Any]:
-        return self.single(req, self.known(req, trust_id))
+        return self.single(req, self.visible_trust(req, trust_id))
 
     @operation('DELETE', '/{trust_id}', policy=CALLER, status=204)
     def delete(self, req: Request, trust_id: str) -> None:
@@ -84,16 +84,16 @@ class KeystoneTrusts(KeystoneController):
 
     @operation('GET', '/{trust_id}/roles', policy=CALLER)
     def roles(self, req: Request, trust_id: str) -> dict[str, Any]:
-        return collection(req, 'roles', self.roles_of(self.known(req, trust_id)).values(), role_view)
+        return collection(req, 'roles', self.roles_of(self.visible_trust(req, trust_id)).values(), role_view)
 
     @operation('GET', '/{trust_id}/roles/{role_id}', policy=CALLER)
     def role(self, req: Request, trust_id: str, role_id: str) -> dict[str, Any]:
-        roles = self.roles_of(self.known(req, trust_id))
+        roles = self.roles_of(self.visible_trust(req, trust_id))
         if role_id not in roles:
             raise errors.NotFound(f'Could not find role: {role_id}.')
         return {'role': role_view(req, roles[role_id])}
 
-    def known(self, req: Request, trust_id: str) -> Trust:
+    def visible_trust(self, req: Request, trust_id: str) -> Trust:
         """A trust, if the caller is its trustor or trustee or a reader of the system."""
         trust = self.identity.trusts.get(trust_id)
         parties = (trust.trustor_user_id, trust.trustee_user_id)

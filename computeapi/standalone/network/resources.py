@@ -80,12 +80,14 @@ class NeutronCollection(NeutronController):
         facts = self.resource.facts(req.context, self.resource.create, body)
         return self.single(req, self.networks.create(req.context, self.kind, facts))
 
-    def create_all(self, req: Request, asked: Any) -> dict[str, Any]:
+    def create_all(self, req: Request, requested: Any) -> dict[str, Any]:
         resource, fields = self.resource, query.fields(req)
-        if not (isinstance(asked, list) and 1 <= len(asked) <= MAX_ITEMS):
+        if not (isinstance(requested, list) and 1 <= len(requested) <= MAX_ITEMS):
             raise errors.Invalid(f'{resource.key} must be a list of 1 to {MAX_ITEMS} resources.')
         # Clients send them bare, or each as the body that creates it alone.
-        bodies = (each if isinstance(each, dict) and resource.name in each else {resource.name: each} for each in asked)
+        bodies = (
+            each if isinstance(each, dict) and resource.name in each else {resource.name: each} for each in requested
+        )
         several = [resource.facts(req.context, resource.create, body) for body in bodies]
         made = self.networks.create_all(req.context, self.kind, several)
         return {resource.key: [resource.view(req.context, document, fields) for document in made]}

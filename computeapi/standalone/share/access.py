@@ -110,12 +110,12 @@ class ManilaAccessRules(ManilaController):
     @operation('GET', policy=CALLER, behaviour={'filters': added('2.82', True)})
     def list(self, req: Request) -> dict[str, Any]:
         rules = self.shares.rules(req.context, req.parameter('share_id', ''))
-        asked = {name: req.parameter(name) for name in FILTERS if req.behaviour.filters and req.parameter(name, '')}
-        if 'access_to' in asked:
+        requested = {name: req.parameter(name) for name in FILTERS if req.behaviour.filters and req.parameter(name, '')}
+        if 'access_to' in requested:
             # Looking for a name must not reveal it.
             rules = [rule for rule in rules if not rule.is_hidden_from(req.context)]
         wanted = mapping('metadata', req.parameter('metadata', '{}')).items()
-        found = [rule for rule in rules if all(getattr(rule, name) == value for name, value in asked.items())]
+        found = [rule for rule in rules if all(getattr(rule, name) == value for name, value in requested.items())]
         found = [rule for rule in found if wanted <= rule.metadata.items()]
         return {'access_list': RULE.render_all(req, found)}
 

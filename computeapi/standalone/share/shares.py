@@ -91,34 +91,34 @@ class ManilaShares(ManilaController):
         return self._list(req, SHARE)
 
     def _list(self, req: Request, view: View) -> dict[str, Any]:
-        asked: dict[str, Any] = {
+        requested: dict[str, Any] = {
             'filters': filters_of(req),
             'public': truth('is_public', req.parameter('is_public') or '0'),
             'all_projects': truth('all_tenants', req.parameter('all_tenants') or '0'),
         }
         limit = min(number('limit', req.parameter('limit') or str(MAX_PAGE)), MAX_PAGE)
         offset = number('offset', req.parameter('offset') or '0')
-        found = self.shares.list(req.context, **asked, sort=sort(req), limit=limit, offset=offset)
+        found = self.shares.list(req.context, **requested, sort=sort(req), limit=limit, offset=offset)
         document: dict[str, Any] = {'shares': view.render_all(req, found)}
         if req.behaviour.with_count and truth('with_count', req.parameter('with_count') or '0'):
-            document['count'] = self.shares.count(req.context, **asked)
+            document['count'] = self.shares.count(req.context, **requested)
         return document
 
     @operation('POST', policy=WRITER, body=CREATE)
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
-        asked = body['share']
-        if asked.get('share_type') not in (None, '', TYPE_ID, TYPE_NAME):
-            raise errors.NotFound(f'Share type {asked["share_type"]} could not be found.')
-        if asked.get('availability_zone') not in (None, '', ZONE):
-            raise errors.NotFound(f'Availability zone {asked["availability_zone"]} could not be found.')
+        requested = body['share']
+        if requested.get('share_type') not in (None, '', TYPE_ID, TYPE_NAME):
+            raise errors.NotFound(f'Share type {requested["share_type"]} could not be found.')
+        if requested.get('availability_zone') not in (None, '', ZONE):
+            raise errors.NotFound(f'Availability zone {requested["availability_zone"]} could not be found.')
         share = self.shares.create(
             req.context,
-            asked['size'],
-            asked['share_proto'].upper(),
-            name=asked.get('name'),
-            description=asked.get('description'),
-            metadata=asked.get('metadata') or {},
-            is_public=is_public(asked),
+            requested['size'],
+            requested['share_proto'].upper(),
+            name=requested.get('name'),
+            description=requested.get('description'),
+            metadata=requested.get('metadata') or {},
+            is_public=is_public(requested),
         )
         return {'share': SHARE.render(req, share)}
 
@@ -171,8 +171,8 @@ class ManilaTypes(ManilaController):
         return {'share_type': only, 'volume_type': only}
 
 
-def is_public(asked: Mapping[str, Any]) -> bool:
-    return truth('is_public', str(asked.get('is_public') or False))
+def is_public(requested: Mapping[str, Any]) -> bool:
+    return truth('is_public', str(requested.get('is_public') or False))
 
 
 def filters_of(req: Request) -> dict[str, Any]:

@@ -36,17 +36,17 @@ class CinderAttachments(CinderCollection):
     noun, summary, detail, filters = 'attachments', ATTACHMENT_SUMMARY, ATTACHMENT, ATTACHMENT_FILTERS
     counted = False
 
-    def found(self, req: Request, **asked: Any) -> Iterable[Attachment]:
-        return self.volumes.list_attachments(req.context, **asked)
+    def found(self, req: Request, **options: Any) -> Iterable[Attachment]:
+        return self.volumes.list_attachments(req.context, **options)
 
     @operation('POST', policy=USER, body=CREATE, behaviour={'in_use_at_once': IN_USE_AT_ONCE})
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
-        asked = body['attachment']
+        requested = body['attachment']
         attachment_id = self.volumes.reserve(
-            req.context, asked['volume_uuid'], asked.get('instance_uuid'), mode=asked.get('mode', 'rw')
+            req.context, requested['volume_uuid'], requested.get('instance_uuid'), mode=requested.get('mode', 'rw')
         )
-        if asked.get('connector'):
-            self._connect(req, attachment_id, asked['connector'])
+        if requested.get('connector'):
+            self._connect(req, attachment_id, requested['connector'])
         return self.show(req, attachment_id)
 
     @operation('GET', '/{attachment_id}', policy=CALLER)

@@ -57,25 +57,25 @@ class CinderBackups(CinderCollection):
     path = '/backups'
     noun, summary, detail, filters = 'backups', SUMMARY, BACKUP, BACKUP_FILTERS
 
-    def found(self, req: Request, **asked: Any) -> Iterable[Backup]:
-        return self.volumes.backups.list(req.context, **window(req), **asked)
+    def found(self, req: Request, **options: Any) -> Iterable[Backup]:
+        return self.volumes.backups.list(req.context, **window(req), **options)
 
-    def count(self, req: Request, **asked: Any) -> int:
-        return self.volumes.backups.count(req.context, **asked)
+    def count(self, req: Request, **options: Any) -> int:
+        return self.volumes.backups.count(req.context, **options)
 
     @operation('POST', policy=WRITER, body=CREATE, status=202)
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
-        asked = body['backup']
+        requested = body['backup']
         backup = self.volumes.backups.create(
             req.context,
-            asked['volume_id'],
-            snapshot_id=asked.get('snapshot_id'),
-            incremental=spoken(asked.get('incremental')),
-            force=spoken(asked.get('force')),
-            name=asked.get('name'),
-            description=asked.get('description'),
-            container=asked.get('container'),
-            metadata=asked.get('metadata'),
+            requested['volume_id'],
+            snapshot_id=requested.get('snapshot_id'),
+            incremental=spoken(requested.get('incremental')),
+            force=spoken(requested.get('force')),
+            name=requested.get('name'),
+            description=requested.get('description'),
+            container=requested.get('container'),
+            metadata=requested.get('metadata'),
         )
         return {'backup': SUMMARY.render(req, backup)}
 
@@ -96,11 +96,11 @@ class CinderBackups(CinderCollection):
     @operation('POST', '/{backup_id}/restore', policy=WRITER, body=RESTORE, status=202)
     def restore(self, req: Request, backup_id: str, body: dict[str, Any]) -> dict[str, Any]:
         """Restore into the given volume, or into a new one."""
-        asked, backup = body['restore'], self.volumes.backups.get(req.context, backup_id)
-        if asked.get('volume_id'):
-            volume = self.volumes.backups.restore(req.context, backup, asked['volume_id'])
+        requested, backup = body['restore'], self.volumes.backups.get(req.context, backup_id)
+        if requested.get('volume_id'):
+            volume = self.volumes.backups.restore(req.context, backup, requested['volume_id'])
         else:
-            name = asked.get('name') or f'restore_backup_{backup_id}'
+            name = requested.get('name') or f'restore_backup_{backup_id}'
             volume = self.volumes.create(req.context, None, name=name, backup_id=backup_id)
         return {'restore': {'backup_id': backup_id, 'volume_id': volume.id, 'volume_name': volume.name}}
 

@@ -60,19 +60,19 @@ class CinderGroupTypes(CinderController):
 
     @operation('GET', policy=CALLER)
     def list(self, req: Request) -> dict[str, Any]:
-        asked = req.parameter('is_public', 'none').lower()
-        filters = {} if asked == 'none' else {'is_public': truth('is_public', asked)}
+        requested = req.parameter('is_public', 'none').lower()
+        filters = {} if requested == 'none' else {'is_public': truth('is_public', requested)}
         found = self.volumes.groups.kinds.list(req.context, filters=filters, **page(req))
         return {'group_types': GROUP_TYPE.render_all(req, found)}
 
     @operation('POST', policy=ADMIN, body=CREATE_TYPE, status=202)
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
-        asked = body['group_type']
+        requested = body['group_type']
         kind = self.volumes.groups.kinds.create(
-            asked['name'],
-            description=asked.get('description'),
-            is_public=spoken(asked.get('is_public', True)),
-            group_specs=asked.get('group_specs'),
+            requested['name'],
+            description=requested.get('description'),
+            is_public=spoken(requested.get('is_public', True)),
+            group_specs=requested.get('group_specs'),
         )
         return {'group_type': GROUP_TYPE.render(req, kind)}
 
@@ -130,21 +130,21 @@ class CinderGroups(CinderCollection):
     noun, summary, detail, filters = 'groups', SUMMARY, GROUP, GROUP_FILTERS
     counted = False
 
-    def found(self, req: Request, **asked: Any) -> Iterable[VolumeGroup]:
-        return self.volumes.groups.list(req.context, **window(req), **asked)
+    def found(self, req: Request, **options: Any) -> Iterable[VolumeGroup]:
+        return self.volumes.groups.list(req.context, **window(req), **options)
 
     @operation('POST', policy=WRITER, body=CREATE, status=202)
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
-        asked = body['group']
-        zone = asked.get('availability_zone') or self.volumes.zones[0]
+        requested = body['group']
+        zone = requested.get('availability_zone') or self.volumes.zones[0]
         if zone not in self.volumes.zones:
             raise errors.Invalid(f"Availability zone '{zone}' is invalid.")
         group = self.volumes.groups.create(
             req.context,
-            asked['group_type'],
-            asked['volume_types'],
-            name=asked.get('name'),
-            description=asked.get('description'),
+            requested['group_type'],
+            requested['volume_types'],
+            name=requested.get('name'),
+            description=requested.get('description'),
             availability_zone=zone,
         )
         return {'group': SUMMARY.render(req, group)}
@@ -155,10 +155,10 @@ class CinderGroups(CinderCollection):
 
     @operation('PUT', '/{group_id}', policy=WRITER, body=UPDATE, status=202)
     def update(self, req: Request, group_id: str, body: dict[str, Any]) -> None:
-        asked = dict(body['group'])
-        add, remove = (_ids(asked.pop(name, None)) for name in ('add_volumes', 'remove_volumes'))
+        requested = dict(body['group'])
+        add, remove = (_ids(requested.pop(name, None)) for name in ('add_volumes', 'remove_volumes'))
         self.volumes.groups.move(req.context, group_id, add, remove)
-        self.volumes.groups.change(req.context, group_id, lambda group: asked)
+        self.volumes.groups.change(req.context, group_id, lambda group: requested)
 
     @argued('delete', {'delete-volumes': BOOLEAN})
     def delete(self, req: Request, id: str, body: dict[str, Any]) -> None:

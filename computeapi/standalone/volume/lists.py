@@ -87,11 +87,11 @@ class CinderCollection(CinderController):
     filters: Parsers
     counted = True
 
-    def found(self, req: Request, **asked: Any) -> Iterable[Any]:
+    def found(self, req: Request, **options: Any) -> Iterable[Any]:
         """The items of a page: filters, limit, marker, all_projects."""
         raise NotImplementedError
 
-    def count(self, req: Request, **asked: Any) -> int:
+    def count(self, req: Request, **options: Any) -> int:
         """The number of items on all pages: filters, all_projects."""
         raise NotImplementedError
 
@@ -104,18 +104,18 @@ class CinderCollection(CinderController):
         return self._list(req, self.detail)
 
     def _list(self, req: Request, view: View) -> dict[str, Any]:
-        asked = self.asked(req)
+        options = self.search_options(req)
         limit = min(number('limit', req.parameter('limit', str(MAX_PAGE))), MAX_PAGE)
-        found = self.found(req, **asked, limit=limit, marker=req.parameter('marker') or None)
+        found = self.found(req, **options, limit=limit, marker=req.parameter('marker') or None)
         items = view.render_all(req, found)
         last = items[-1]['id'] if items else ''
         further = next_link(req, items, limit, last, without='offset')
         document: dict[str, Any] = {self.noun: items, **({f'{self.noun}_links': further} if further else {})}
         if self.counted and req.behaviour.with_count and truth('with_count', req.parameter('with_count', '0')):
-            document['count'] = self.count(req, **asked)
+            document['count'] = self.count(req, **options)
         return document
 
-    def asked(self, req: Request) -> dict[str, Any]:
+    def search_options(self, req: Request) -> dict[str, Any]:
         """The filters in the backend's terms, and whether to include all projects; raises Invalid for unknown ones."""
         unknown = sorted(req.query.keys() - self.filters.keys() - CONTROLS)
         if unknown and resolve(STRICT, req.version):

@@ -28,8 +28,8 @@ class CinderMessages(CinderCollection):
     noun, summary, detail, filters = 'messages', MESSAGE, MESSAGE, MESSAGE_FILTERS
     counted = False
 
-    def found(self, req: Request, **asked: Any) -> Iterable[Message]:
-        return self.volumes.messages.list(req.context, **window(req), **asked)
+    def found(self, req: Request, **options: Any) -> Iterable[Message]:
+        return self.volumes.messages.list(req.context, **window(req), **options)
 
     @operation('GET', '/{message_id}', policy=CALLER)
     def show(self, req: Request, message_id: str) -> dict[str, Any]:

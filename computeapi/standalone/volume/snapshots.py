@@ -40,22 +40,22 @@ class CinderSnapshots(CinderCollection):
     path = '/snapshots'
     noun, summary, detail, filters = 'snapshots', SNAPSHOT_SUMMARY, SNAPSHOT, SNAPSHOT_FILTERS
 
-    def found(self, req: Request, **asked: Any) -> Iterable[Snapshot]:
-        return self.volumes.snapshots.list(req.context, **window(req), **asked)
+    def found(self, req: Request, **options: Any) -> Iterable[Snapshot]:
+        return self.volumes.snapshots.list(req.context, **window(req), **options)
 
-    def count(self, req: Request, **asked: Any) -> int:
-        return self.volumes.snapshots.count(req.context, **asked)
+    def count(self, req: Request, **options: Any) -> int:
+        return self.volumes.snapshots.count(req.context, **options)
 
     @operation('POST', policy=WRITER, body=CREATE, status=202, behaviour={'always_forced': added('3.66', True)})
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
-        asked = body['snapshot']
+        requested = body['snapshot']
         snapshot = self.volumes.snapshots.create(
             req.context,
-            asked['volume_id'],
-            name=asked.get('name'),
-            description=asked.get('description'),
-            force=_force(req, asked.get('force')),
-            metadata=asked.get('metadata'),
+            requested['volume_id'],
+            name=requested.get('name'),
+            description=requested.get('description'),
+            force=_force(req, requested.get('force')),
+            metadata=requested.get('metadata'),
         )
         return {'snapshot': SNAPSHOT_SUMMARY.render(req, snapshot)}
 

@@ -41,15 +41,15 @@ class CinderTransfers(CinderCollection):
     noun, summary, detail, filters = 'transfers', SUMMARY, TRANSFER, TRANSFER_FILTERS
     counted = False
 
-    def found(self, req: Request, **asked: Any) -> Iterable[Transfer]:
-        return self.volumes.transfers.list(req.context, **window(req), **asked)
+    def found(self, req: Request, **options: Any) -> Iterable[Transfer]:
+        return self.volumes.transfers.list(req.context, **window(req), **options)
 
     @operation('POST', policy=WRITER, body=CREATE, status=202)
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
-        asked = body['transfer']
-        no_snapshots = spoken(asked.get('no_snapshots'))
+        requested = body['transfer']
+        no_snapshots = spoken(requested.get('no_snapshots'))
         offered = self.volumes.transfers.create(
-            req.context, asked['volume_id'], name=asked.get('name'), no_snapshots=no_snapshots
+            req.context, requested['volume_id'], name=requested.get('name'), no_snapshots=no_snapshots
         )
         transfer, key = offered
         return {'transfer': {**TRANSFER.render(req, transfer), 'auth_key': key}}

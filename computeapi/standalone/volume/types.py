@@ -55,8 +55,8 @@ class CinderTypes(CinderController):
     @operation('GET', policy=CALLER)
     def list(self, req: Request) -> dict[str, Any]:
         """List types. Administrators can ask for private ones; others see the types that they may use."""
-        asked = req.parameter('is_public', 'none' if not req.context.is_admin else 'true')
-        public = None if asked.lower() == 'none' or not req.context.is_admin else truth('is_public', asked)
+        requested = req.parameter('is_public', 'none' if not req.context.is_admin else 'true')
+        public = None if requested.lower() == 'none' or not req.context.is_admin else truth('is_public', requested)
         part = page(req)
         found = self.volumes.types.list(req.context, public=public, **part)
         further = next_link(req, found, part['limit'], found[-1].id if found else '', without='offset')
@@ -69,12 +69,12 @@ class CinderTypes(CinderController):
 
     @operation('POST', policy=ADMIN, body=CREATE)
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
-        asked = body['volume_type']
+        requested = body['volume_type']
         kind = self.volumes.types.create(
-            asked['name'],
-            description=asked.get('description'),
-            is_public=spoken(asked.get('os-volume-type-access:is_public', True)),
-            extra_specs=asked.get('extra_specs'),
+            requested['name'],
+            description=requested.get('description'),
+            is_public=spoken(requested.get('os-volume-type-access:is_public', True)),
+            extra_specs=requested.get('extra_specs'),
         )
         return {'volume_type': CREATED_TYPE.render(req, kind)}
 

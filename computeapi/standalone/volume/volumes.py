@@ -53,39 +53,39 @@ class CinderVolumeResources(CinderCollection):
     path = '/volumes'
     noun, summary, detail, filters = 'volumes', VOLUME_SUMMARY, VOLUME, VOLUME_FILTERS
 
-    def found(self, req: Request, **asked: Any) -> Iterable[Volume]:
-        return self.volumes.list(req.context, **window(req), **asked)
+    def found(self, req: Request, **options: Any) -> Iterable[Volume]:
+        return self.volumes.list(req.context, **window(req), **options)
 
-    def count(self, req: Request, **asked: Any) -> int:
-        return self.volumes.count(req.context, **asked)
+    def count(self, req: Request, **options: Any) -> int:
+        return self.volumes.count(req.context, **options)
 
     @operation('GET', '/summary', policy=CALLER, behaviour={'metadata': added('3.36', True)})
     @api_version('3.12')
     def summarize(self, req: Request) -> dict[str, Any]:
-        asked = self.asked(req)
-        count, size = self.volumes.totals(req.context, **asked)
+        options = self.search_options(req)
+        count, size = self.volumes.totals(req.context, **options)
         document: dict[str, Any] = {'total_count': count, 'total_size': size}
         if req.behaviour.metadata:
-            document['metadata'] = self.volumes.metadata_values(req.context, **asked)
+            document['metadata'] = self.volumes.metadata_values(req.context, **options)
         return {'volume-summary': document}
 
     @operation('POST', policy=WRITER, body=CREATE, status=202)
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
-        asked = body['volume']
+        requested = body['volume']
         volume = self.volumes.create(
             req.context,
-            int(asked['size']) if asked.get('size') is not None else None,
-            name=asked.get('name'),
-            description=asked.get('description'),
-            image_id=asked.get('imageRef') or None,
-            snapshot_id=asked.get('snapshot_id') or None,
-            source_volume_id=asked.get('source_volid') or None,
-            volume_type=asked.get('volume_type') or None,
-            availability_zone=asked.get('availability_zone') or None,
-            metadata=asked.get('metadata'),
-            multiattach=spoken(asked.get('multiattach')),
-            backup_id=asked.get('backup_id') or None,
-            group_id=asked.get('group_id') or None,
+            int(requested['size']) if requested.get('size') is not None else None,
+            name=requested.get('name'),
+            description=requested.get('description'),
+            image_id=requested.get('imageRef') or None,
+            snapshot_id=requested.get('snapshot_id') or None,
+            source_volume_id=requested.get('source_volid') or None,
+            volume_type=requested.get('volume_type') or None,
+            availability_zone=requested.get('availability_zone') or None,
+            metadata=requested.get('metadata'),
+            multiattach=spoken(requested.get('multiattach')),
+            backup_id=requested.get('backup_id') or None,
+            group_id=requested.get('group_id') or None,
         )
         return {'volume': WRITTEN_VOLUME.render(req, volume)}
 

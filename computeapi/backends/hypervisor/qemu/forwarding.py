@@ -52,7 +52,7 @@ class Forwarding:
         self.hosts, self.service, self.lowest = [HostFolder(path) for path in hosts], service, lowest
         self.ports = [*ports]
         # The forwards of each QEMU, as far as they were set up without a failure.
-        self.told: dict[tuple[str, int], frozenset[Forward]] = {}
+        self.applied: dict[tuple[str, int], frozenset[Forward]] = {}
         self.amiss: set[str] = set()
         # The QEMUs that did not answer, with the problem; the one that was tried longest ago comes first.
         self.silent: dict[tuple[str, int], str] = {}
@@ -60,7 +60,7 @@ class Forwarding:
     def refresh(self) -> None:
         """Update the forwards of all running guests to what the network service says now."""
         guests = {(folder.server_id, pid): (folder, guest) for folder, pid, guest in self._running()}
-        self.told = {key: forwards for key, forwards in self.told.items() if key in guests}
+        self.applied = {key: forwards for key, forwards in self.applied.items() if key in guests}
         try:
             wires = self._wires(guest for _, guest in guests.values())
             owners = self._owners() if any(wire.floating for wire in wires.values()) else {}
@@ -74,11 +74,11 @@ class Forwarding:
         for key, (folder, guest) in [each for each in guests.items() if each[0] not in self.silent]:
             wanted = frozenset(self._wanted(guest, wires, owners))
             # A QEMU that this process has not updated yet may have forwards of a previous process.
-            if self.told.pop(key, None) == wanted:
-                self.told[key] = wanted
+            if self.applied.pop(key, None) == wanted:
+                self.applied[key] = wanted
                 continue
             try:
-                problems = self._tell(folder, wanted)
+                problems = self._apply(folder, wanted)
             except HypervisorError as error:
                 problem = self.silent[key] = AMISS % error
                 amiss.add(problem)
@@ -86,7 +86,7 @@ class Forwarding:
                 # A conflict is retried: it may disappear, e.g. another guest that had the address until now.
                 amiss |= problems
                 if not problems:
-                    self.told[key] = wanted
+                    self.applied[key] = wanted
         for problem in sorted(amiss - self.amiss):
             LOG.warning(problem)
         self.amiss = amiss
@@ -123,7 +123,7 @@ class Forwarding:
                         here = port if port >= self.lowest else port + RAISED_BY
                         yield Forward(command_line.netdev_of(card), loopback_of(floating), here, str(fixed), port)
 
-    def _tell(self, folder: GuestFolder, wanted: frozenset[Forward]) -> set[str]:
+    def _apply(self, folder: GuestFolder, wanted: frozenset[Forward]) -> set[str]:
         """Returns what has failed; HypervisorError if the guest's QEMU does not answer."""
         problems = set()
         with Monitor(folder / QMP) as monitor:

@@ -86,12 +86,12 @@ class QemuGuest:
 
     @classmethod
     def of(cls, text: bytes) -> Self:
-        found = known(cls, orjson.loads(text))
+        found = known_fields(cls, orjson.loads(text))
         rescue = found.get('rescue')
         found |= {
-            'disks': [Disk(**known(Disk, each)) for each in found['disks']],
-            'cards': [Card(**known(Card, each)) for each in found['cards']],
-            'rescue': rescue and Disk(**known(Disk, rescue)),
+            'disks': [Disk(**known_fields(Disk, each)) for each in found['disks']],
+            'cards': [Card(**known_fields(Card, each)) for each in found['cards']],
+            'rescue': rescue and Disk(**known_fields(Disk, rescue)),
         }
         return cls(**found)
 
@@ -123,6 +123,6 @@ class QemuGuest:
         return next((slot for slot in range(first, last + 1) if slot not in taken), None)
 
 
-def known(kind: type[Any], found: Mapping[str, Any]) -> dict[str, Any]:
+def known_fields(kind: type[Any], found: Mapping[str, Any]) -> dict[str, Any]:
     """The recorded fields that this version knows: a later version may have written more."""
     return {each.name: found[each.name] for each in fields(kind) if each.name in found}

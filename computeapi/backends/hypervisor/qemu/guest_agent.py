@@ -43,7 +43,7 @@ class GuestAgent:
 
     def __init__(self, folder: GuestFolder):
         self.path = folder / command_line.AGENT
-        self.heard = b''
+        self.received = b''
 
     def __enter__(self) -> Self:
         try:
@@ -64,7 +64,7 @@ class GuestAgent:
 
     def execute(self, command: str, **arguments: Any) -> Any:
         """The result of the command; write `_` for `-` in names. AgentError, Silent."""
-        self._say(command, arguments)
+        self._send(command, arguments)
         answer = self._answer(time.monotonic() + COMMAND_SECONDS)
         if 'return' not in answer:
             LOG.info('The agent of %s refused %s: %.200r', self.path.parent.name, command, answer.get('error'))
@@ -78,11 +78,11 @@ class GuestAgent:
     def _synchronize(self) -> None:
         """Wait for the answer to our own sync request: anything before it was meant for somebody else."""
         number, deadline = secrets.randbelow(2**31), time.monotonic() + SYNC_SECONDS
-        self._say('guest-sync-delimited', {'id': number}, before=DELIMITER)
+        self._send('guest-sync-delimited', {'id': number}, before=DELIMITER)
         while self._answer(deadline).get('return') != number:
             pass
 
-    def _say(self, command: str, arguments: dict[str, Any], before: bytes = b'') -> None:
+    def _send(self, command: str, arguments: dict[str, Any], before: bytes = b'') -> None:
         try:
             self.socket.sendall(before + orjson.dumps({'execute': command, 'arguments': arguments}) + b'\n')
         except OSError:
@@ -90,16 +90,16 @@ class GuestAgent:
 
     def _answer(self, deadline: float) -> dict[str, Any]:
         """The next answer; {} if it is malformed."""
-        while b'\n' not in self.heard:
+        while b'\n' not in self.received:
             self.socket.settimeout(max(0.01, deadline - time.monotonic()))
             try:
                 more = self.socket.recv(4096)
             except OSError:
                 raise Silent() from None
-            if not more or time.monotonic() > deadline or len(self.heard) > LONGEST_ANSWER:
+            if not more or time.monotonic() > deadline or len(self.received) > LONGEST_ANSWER:
                 raise Silent()
-            self.heard += more
-        line, _, self.heard = self.heard.partition(b'\n')
+            self.received += more
+        line, _, self.received = self.received.partition(b'\n')
         try:
             found = orjson.loads(line.rpartition(DELIMITER)[2])
         except ValueError:

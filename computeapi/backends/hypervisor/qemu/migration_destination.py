@@ -51,7 +51,7 @@ def prepare(work: GuestWork, source: str | None, machine: Mapping[str, Any], *, 
         return facts
     guest_lifecycle.destroy(work)
     # A guest that is powered off gets disks of its own: the originals may be needed again as they were.
-    shared = shared_storage.seen(work.host.folder, source, work.server.uuid, machine) if live else None
+    shared = shared_storage.accessible_folder(work.host.folder, source, work.server.uuid, machine) if live else None
     guest = make(work, machine, shared)
     facts = guest.landing = {**export(work, [] if shared else guest.own_disks), 'live': live}
     if live:

@@ -31,7 +31,9 @@ def mark(folder: GuestFolder) -> str:
     return (folder / MARK).read_text()
 
 
-def seen(host: HostFolder, source: str | None, server_id: str, machine: Mapping[str, Any]) -> GuestFolder | None:
+def accessible_folder(
+    host: HostFolder, source: str | None, server_id: str, machine: Mapping[str, Any]
+) -> GuestFolder | None:
     """The folder of a guest that another host described, if its files can be linked here."""
     if source is None or Path(source).name != source:
         return None

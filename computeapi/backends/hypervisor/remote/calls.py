@@ -56,7 +56,7 @@ class Signature:
 @functools.cache
 def signature(name: str) -> Signature:
     """The signature of that method; KeyError if there is none, or it cannot be called over the bus."""
-    if name not in TOLD:
+    if name not in ALL_CALLS:
         raise KeyError(name)
     method = getattr(Hypervisor, name)
     hints, bound = get_type_hints(method, include_extras=True), inspect.signature(method)
@@ -75,7 +75,7 @@ OPERATIONS = frozenset(name for name in vars(Operations) if not name.startswith(
 """The calls that change a server: they are carried out one at a time for each server."""
 QUESTIONS = frozenset(('power_state', 'bus_addresses', 'diagnostics', 'console_output', 'console', 'machines'))
 """The calls that are answered immediately."""
-TOLD = OPERATIONS | QUESTIONS
+ALL_CALLS = OPERATIONS | QUESTIONS
 AT_THE_OTHER = frozenset({'prepare_migration', 'prepare_live_migration', 'sees_disks'})
 """The calls to the destination host of a server; all others go to the host that it is on."""
 HARMLESS = frozenset({'check_live_migration', 'describe', 'snapshot'})

@@ -30,13 +30,13 @@ from computeapi.backends.hypervisor import (
 from computeapi.backends.hypervisor.behaviour import at_once
 from computeapi.backends.hypervisor.remote import consoles
 from computeapi.backends.hypervisor.remote.calls import (
+    ALL_CALLS,
     ANSWER,
     AT_THE_OTHER,
     CALL,
     CHUNK_BYTES,
     OPERATIONS,
     PIECE,
-    TOLD,
     AgentAnswer,
     AnswerKind,
     Call,
@@ -134,7 +134,7 @@ class RemoteHypervisor:
         for host in self.hosts():
             if host.on:
                 try:
-                    found = self._ask(host.name, 'machines')
+                    found = self._query(host.name, 'machines')
                 except Error as error:
                     LOG.warning('Host %s does not report its virtual machines: %s', host.name, error)
                     continue
@@ -149,12 +149,12 @@ class RemoteHypervisor:
         return agent.connector
 
     def power_state(self, server: Server) -> PowerState | None:
-        return None if server.host is None else self._ask(server.host, 'power_state', server)
+        return None if server.host is None else self._query(server.host, 'power_state', server)
 
     def console(self, server: Server, protocol: str) -> Console:
         """At the registered address of the host, whatever address its agent answers: proxies connect to it."""
         host = server.host or ''
-        found: Console = self._ask(host, 'console', server, protocol)
+        found: Console = self._query(host, 'console', server, protocol)
         nodes = self.store.query(hypervisors.of_host, host)
         if not nodes or not consoles.is_sound(found, protocol):
             raise HypervisorError(f'Host {host} sent an invalid response.')
@@ -170,12 +170,12 @@ class RemoteHypervisor:
         """HostDown instead of waiting if the host is down."""
         if self._is_down(server.host):
             raise HostDown(host=server.host)
-        self._tell(server.host or '', 'destroy', server)
+        self._execute(server.host or '', 'destroy', server)
 
     def snapshot(self, server: Server, disk_format: str) -> Iterator[bytes]:
         """The image in pieces that are fetched one by one, so that the agent needs no access to the image service."""
         host = server.host or ''
-        stream = self._tell(host, 'snapshot', server, disk_format)
+        stream = self._execute(host, 'snapshot', server, disk_format)
         return self._pieces(host, stream)
 
     def _pieces(self, host: str, stream: str) -> Iterator[bytes]:
@@ -193,10 +193,10 @@ class RemoteHypervisor:
         return cast(bytes, understood(host, PIECE, result_of(answer)))
 
     def __getattr__(self, name: str) -> Any:
-        if name not in TOLD:
+        if name not in ALL_CALLS:
             raise AttributeError(name)
 
-        def tell(server: Server, *arguments: Any, **facts: Any) -> Any:
+        def call(server: Server, *arguments: Any, **facts: Any) -> Any:
             given = signature(name).bound.bind(None, server, *arguments, **facts).arguments
             host = given['host'] if name in AT_THE_OTHER else server.host
             if host is None:
@@ -204,19 +204,19 @@ class RemoteHypervisor:
             # While a server that is being deleted is on a host that is down, its other cleanup must wait for the host.
             if server.task_state == TaskState.DELETING and self._is_down(host):
                 raise HostAway(host=host)
-            do = self._tell if name in OPERATIONS else self._ask
+            do = self._execute if name in OPERATIONS else self._query
             return do(host, name, server, *arguments, **facts)
 
-        return tell
+        return call
 
     # ------------------------------------------------------------ over the bus
 
-    def _tell(self, host: str, operation: str, *arguments: Any, **facts: Any) -> Any:
+    def _execute(self, host: str, operation: str, *arguments: Any, **facts: Any) -> Any:
         """Execute an operation that changes something; NotYet while it is in progress."""
         claim = self.claim if self.claim.work else replace(self.claim, work=str(uuid.uuid4()))
         return self._do(host, operation, claim, arguments, facts)
 
-    def _ask(self, host: str, operation: str, *arguments: Any, **facts: Any) -> Any:
+    def _query(self, host: str, operation: str, *arguments: Any, **facts: Any) -> Any:
         return self._do(host, operation, self.claim, arguments, facts)
 
     def _do(self, host: str, operation: str, claim: WorkClaim, arguments: Any, facts: Any) -> Any:

@@ -72,12 +72,12 @@ class Channel:
             self.send_bytes(spice_link.reply(refused.status))
             raise
         yield from spice_link.admitted(self.send_bytes)
-        hear = BEGINNINGS[request.kind](self, request)
+        handle = BEGINNINGS[request.kind](self, request)
         while True:
             kind, size = HEADER.unpack((yield HEADER.size))
             if size > MOST_BYTES:
                 raise ProtocolViolation
-            hear(kind, (yield size))
+            handle(kind, (yield size))
 
     def check(self, request: LinkRequest) -> None:
         """Check that the channel exists and that the session is one of this server; LinkRefused."""
@@ -104,29 +104,29 @@ def begin_main(channel: Channel, request: LinkRequest) -> Callable[[int, bytes],
     # Only this thread looks for changes of the terminal.
     channel.update = lambda: terminal.show()
 
-    def hear(kind: int, body: bytes) -> None:
+    def handle(kind: int, body: bytes) -> None:
         if kind == ATTACH_CHANNELS:
             channel.send(CHANNELS, struct.pack('<I4B', 2, DISPLAY, 0, INPUTS, 0))
 
-    return hear
+    return handle
 
 
 def begin_display(channel: Channel, request: LinkRequest) -> Callable[[int, bytes], None]:
     display = Display(channel)
 
-    def hear(kind: int, body: bytes) -> None:
+    def handle(kind: int, body: bytes) -> None:
         if kind == DISPLAY_INIT:
             display.begin()
             channel.terminal.show = display.update
 
-    return hear
+    return handle
 
 
 def begin_inputs(channel: Channel, request: LinkRequest) -> Callable[[int, bytes], None]:
     channel.send(KEYS_INIT, bytes(2))
     keyboard, terminal, motions = Keyboard(), channel.terminal, 0
 
-    def hear(kind: int, body: bytes) -> None:
+    def handle(kind: int, body: bytes) -> None:
         nonlocal motions
         if kind in (KEY_DOWN, KEY_UP):
             if len(body) != 4:
@@ -142,7 +142,7 @@ def begin_inputs(channel: Channel, request: LinkRequest) -> Callable[[int, bytes
             if motions % MOTIONS_AT_A_TIME == 0:
                 channel.send(MOTION_ACK)
 
-    return hear
+    return handle
 
 
 BEGINNINGS = {MAIN: begin_main, DISPLAY: begin_display, INPUTS: begin_inputs}

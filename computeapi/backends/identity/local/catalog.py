@@ -123,7 +123,7 @@ class CatalogManager(Manager):
             make_sure_of(connection, queries.SERVICES.table, services)
             make_sure_of(connection, queries.ENDPOINTS.table, endpoints)
 
-    def seen(self, project_id: str | None) -> list[tuple[CatalogService, list[CatalogEndpoint]]]:
+    def visible_services(self, project_id: str | None) -> list[tuple[CatalogService, list[CatalogEndpoint]]]:
         """The enabled services, with those of their enabled endpoints that a project can see."""
         with self.store.read() as connection:
             services = queries.SERVICES.named(connection, enabled=True)

@@ -94,7 +94,7 @@ class RecordManager(Manager, Generic[R]):
         values = {
             'id': randomness.new_hex_id(),
             **values,
-            **{name: given(values[name]) for name in ADDING & values.keys()},
+            **{name: without_none(values[name]) for name in ADDING & values.keys()},
         }
         self.require_parts(connection, values)
         self.records.insert(connection, **values)
@@ -103,7 +103,7 @@ class RecordManager(Manager, Generic[R]):
     def change_record(self, connection: sa.Connection, record: R, record_id: str, changes: Mapping[str, Any]) -> R:
         """Update a record; `options` and `extra` are merged with existing ones, and None removes a key."""
         self.require_parts(connection, changes)
-        added = {name: given(getattr(record, name) | changes[name]) for name in ADDING & changes.keys()}
+        added = {name: without_none(getattr(record, name) | changes[name]) for name in ADDING & changes.keys()}
         self.records.update(connection, {**changes, **added}, id=record_id)
         return self.require(connection, record_id)
 
@@ -145,6 +145,6 @@ class PlainManager(RecordManager[R]):
                 raise self.missing(record_id)
 
 
-def given(values: Mapping[str, Any]) -> dict[str, Any]:
+def without_none(values: Mapping[str, Any]) -> dict[str, Any]:
     """Without keys whose value is None: Terraform, for one, expects a boolean in every option that is present."""
     return {name: value for name, value in values.items() if value is not None}

@@ -31,7 +31,7 @@ class Source:
     properties: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def kept(self) -> dict[str, Any]:
+    def kept_properties(self) -> dict[str, Any]:
         """The properties that the server keeps."""
         return {name: value for name, value in self.properties.items() if name not in ABOUT_DISKS}
 

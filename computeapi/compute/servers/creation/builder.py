@@ -113,7 +113,7 @@ class Builder:
         source = self.source(context, request)
         disk_config = boot.disk_config(source, request.disk_config)
         groups = self.networks.security_groups(context, request.security_groups)
-        networks = self.networks.wanted(context, request, rights)
+        networks = self.networks.complete(context, request, rights)
         most = self.networks.room(context, networks, request.least, min(request.most, MOST_SERVERS))
         public_key = self.keypairs.public_key(context.user_id or '', request.key_name)
         disks = self.disks.check(context, self.devices(request, source, flavor), flavor, request.image_id, rights)

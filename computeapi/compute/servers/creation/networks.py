@@ -17,7 +17,7 @@ from computeapi.errors import (
 )
 
 AUTO, NONE = 'auto', 'none'
-Wanted = str | list[dict[str, Any]]
+RequestedInterfaces = str | list[dict[str, Any]]
 
 
 class RequestedNetworks:
@@ -26,7 +26,7 @@ class RequestedNetworks:
     def __init__(self, networks: Networks):
         self.networks = networks
 
-    def wanted(self, context: Context, request: ServerRequest, rights: Rights) -> Wanted:
+    def complete(self, context: Context, request: ServerRequest, rights: Rights) -> RequestedInterfaces:
         """'auto', 'none', or for each interface network_id or port_id, fixed_ip, tag, and is_outside.
 
         Invalid, NetworkNotFound, PortNotFound, PortInUse, MultipleNetworks."""
@@ -42,9 +42,11 @@ class RequestedNetworks:
         if not rights.external_networks:
             found |= self.around(context, ports.values())
         on = {port.id: port.network_id for port in ports.values()}
-        return [said(each, found.get(each.network_id or on.get(each.port_id or '', ''))) for each in request.networks]
+        return [
+            interface(each, found.get(each.network_id or on.get(each.port_id or '', ''))) for each in request.networks
+        ]
 
-    def only_network(self, context: Context, *, automatic: bool) -> Wanted:
+    def only_network(self, context: Context, *, automatic: bool) -> RequestedInterfaces:
         """The default without requested networks: the only network that the project can use, or none."""
         usable = self.networks.networks(context)
         if len(usable) > 1:
@@ -53,7 +55,7 @@ class RequestedNetworks:
             check_bandwidth(network)
         if automatic and not usable:
             self.networks.check_auto_network(context)
-        return AUTO if automatic else [said(NetworkRequest(network_id=network.id), network) for network in usable]
+        return AUTO if automatic else [interface(NetworkRequest(network_id=network.id), network) for network in usable]
 
     def check_ports(self, context: Context, ids: Collection[str], rights: Rights) -> dict[str, Port]:
         """The ports, by ID."""
@@ -91,7 +93,7 @@ class RequestedNetworks:
                         f'Fixed IP address {held["ip_address"]} is already in use on instance {port.device_id}.'
                     )
 
-    def room(self, context: Context, wanted: Wanted, least: int, most: int) -> int:
+    def room(self, context: Context, wanted: RequestedInterfaces, least: int, most: int) -> int:
         """For how many servers, from *least* to *most*, the project can have ports; OverQuota."""
         each = ports_to_make(wanted)
         if not each or not context.project_id:
@@ -109,14 +111,14 @@ class RequestedNetworks:
         return [group.id for group in self.networks.security_groups(context, names_or_ids=names_or_ids)]
 
 
-def said(request: NetworkRequest, network: Network | None) -> dict[str, Any]:
+def interface(request: NetworkRequest, network: Network | None) -> dict[str, Any]:
     """The request for an interface, with all its facts; the network of a port only if servers may not be there."""
     if network is not None and network.is_outside:
         return {**asdict(request), 'network_id': network.id, 'is_outside': True}
     return {**asdict(request), 'is_outside': False}
 
 
-def ports_to_make(wanted: Wanted) -> int:
+def ports_to_make(wanted: RequestedInterfaces) -> int:
     if isinstance(wanted, str):
         return 1 if wanted == AUTO else 0
     return sum(each['port_id'] is None for each in wanted)

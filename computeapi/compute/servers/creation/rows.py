@@ -12,7 +12,7 @@ from computeapi.backends.hypervisor import PowerState
 from computeapi.compute.names import numbered
 from computeapi.compute.servers.creation.boot import Source
 from computeapi.compute.servers.creation.devices import path_of
-from computeapi.compute.servers.creation.networks import Wanted
+from computeapi.compute.servers.creation.networks import RequestedInterfaces
 from computeapi.compute.servers.creation.request import Device, ServerRequest
 from computeapi.context import Context
 from computeapi.db.flavors import Flavor, snapshot
@@ -36,7 +36,7 @@ class Plan:
     flavor: Flavor
     source: Source
     devices: Sequence[Device]
-    networks: Wanted
+    networks: RequestedInterfaces
     security_groups: Sequence[str]
     external_networks: bool
     most: int
@@ -145,7 +145,7 @@ def origin(plan: Plan) -> dict[str, Any]:
 def remembered(source: Source) -> dict[str, Any]:
     """What a server keeps of the image that it boots from, whatever happens to the image."""
     return {
-        'image_properties': {name: str(value)[:LONGEST_PROPERTY] for name, value in source.kept.items()},
+        'image_properties': {name: str(value)[:LONGEST_PROPERTY] for name, value in source.kept_properties.items()},
         'kernel_id': source.properties.get('kernel_id'),
         'ramdisk_id': source.properties.get('ramdisk_id'),
     }
