@@ -89,11 +89,13 @@ class FloatingIPDNS(ComputeController):
     )
     def update(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Create or update a DNS domain of a project or of an availability zone."""
-        asked = body['domain_entry']
-        unfit = 'project' if asked['scope'] == 'private' else 'availability_zone'
-        if unfit in asked:
-            raise Invalid(f'you can not pass {unfit} if the scope is {asked["scope"]}')
-        domain = DNSDomain(dns_name(id), asked['scope'], asked.get('project'), asked.get('availability_zone'))
+        requested = body['domain_entry']
+        unfit = 'project' if requested['scope'] == 'private' else 'availability_zone'
+        if unfit in requested:
+            raise Invalid(f'you can not pass {unfit} if the scope is {requested["scope"]}')
+        domain = DNSDomain(
+            dns_name(id), requested['scope'], requested.get('project'), requested.get('availability_zone')
+        )
         self.cloud.networks.set_dns_domain(req.context, domain)
         return {'domain_entry': DOMAIN.render(req, domain)}
 
@@ -128,8 +130,8 @@ class FloatingIPDNS(ComputeController):
     )
     def update_entry(self, req: Request, domain_id: str, id: str, body: Any) -> dict[str, Any]:
         """Create or update a DNS entry."""
-        asked = body['dns_entry']
-        entry = DNSEntry(dns_name(domain_id), dns_name(id), asked['ip'], asked['dns_type'])
+        requested = body['dns_entry']
+        entry = DNSEntry(dns_name(domain_id), dns_name(id), requested['ip'], requested['dns_type'])
         self.cloud.networks.set_dns_entry(req.context, entry)
         return {'dns_entry': ENTRY.render(req, entry)}
 

@@ -57,10 +57,10 @@ class FloatingIPsBulk(ComputeController):
     )
     def create(self, req: Request, body: Any) -> dict[str, Any]:
         """Add addresses to a pool, which is created if it does not exist."""
-        asked = body['floating_ips_bulk_create']
-        addresses, interface = asked['ip_range'], asked.get('interface')
+        requested = body['floating_ips_bulk_create']
+        addresses, interface = requested['ip_range'], requested.get('interface')
         networks = self.cloud.networks
-        pool = networks.add_pool_addresses(req.context, addresses, pool=asked.get('pool'), interface=interface)
+        pool = networks.add_pool_addresses(req.context, addresses, pool=requested.get('pool'), interface=interface)
         return {'floating_ips_bulk_create': {'ip_range': addresses, 'pool': pool, 'interface': interface}}
 
     @operation(

@@ -214,8 +214,8 @@ class Hypervisors(ComputeController):
 
 
 def needed(req: Request, view: View) -> set[str]:
-    asked = req.parameter('with_servers') in TRUE
-    return {*view.needs(req), *([SERVERS] if asked else [])}
+    requested = req.parameter('with_servers') in TRUE
+    return {*view.needs(req), *([SERVERS] if requested else [])}
 
 
 def numbered(id: str) -> str:

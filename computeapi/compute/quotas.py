@@ -196,20 +196,22 @@ def check_room(scopes: Sequence[Scope], wanted: Mapping[str, int]) -> None:
     if short:
         over = sorted(short)
         names = ', '.join(over)
-        asked = ', '.join(str(wanted[name]) for name in over)
+        requested = ', '.join(str(wanted[name]) for name in over)
         used = ', '.join(str(short[name].used[name]) for name in over)
         limits = ', '.join(str(short[name].limits[name]) for name in over)
-        raise OverQuota(f'Quota exceeded for {names}: Requested {asked}, but already used {used} of {limits} {names}')
+        raise OverQuota(
+            f'Quota exceeded for {names}: Requested {requested}, but already used {used} of {limits} {names}'
+        )
 
 
 def check_limit(resource: str, limit: int, least: int, most: int) -> None:
     """Invalid unless least <= limit <= most, where -1 means unlimited."""
-    asked = math.inf if limit == UNLIMITED else limit
-    if asked < least:
+    requested = math.inf if limit == UNLIMITED else limit
+    if requested < least:
         raise Invalid(
             f'Quota limit {limit} for {resource} must be greater than or equal to already used and reserved {least}.'
         )
-    if not within(most, asked):
+    if not within(most, requested):
         raise Invalid(f'Quota limit {limit} for {resource} must be less than or equal to {most}.')
 
 

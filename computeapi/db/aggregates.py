@@ -49,8 +49,8 @@ def metadata_by_host(
     connection: sa.Connection, hosts: Collection[str] | None = None
 ) -> dict[str, list[dict[str, str]]]:
     """By host (of these, or of all) that is in any aggregate, the metadata of its aggregates, oldest first."""
-    statement, asked = (METADATA, {}) if hosts is None else (METADATA_OF_HOSTS, {'hosts': list(hosts)})
-    return grouped((host, metadata) for host, metadata in connection.execute(statement, asked))
+    statement, parameters = (METADATA, {}) if hosts is None else (METADATA_OF_HOSTS, {'hosts': list(hosts)})
+    return grouped((host, metadata) for host, metadata in connection.execute(statement, parameters))
 
 
 def zone_of(metadata: Iterable[Mapping[str, str]]) -> str | None:

@@ -53,8 +53,8 @@ def _add_relations(work: Work, documents: list[Document]) -> None:
         document['binding:vif_details'] = {'port_filter': True} if document['binding:vif_type'] == 'ovs' else {}
         document['fixed_ips'] = addresses.get(document['id'], [])
         document['security_groups'] = groups.get(document['id'], [])
-        asked = resources.get(_policy_of(document))
-        document['resource_request'] = asked and qos.resource_request(asked, document['binding:vnic_type'])
+        requested = resources.get(_policy_of(document))
+        document['resource_request'] = requested and qos.resource_request(requested, document['binding:vnic_type'])
 
 
 def _policy_of(port: Document) -> str | None:

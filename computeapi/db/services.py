@@ -34,8 +34,8 @@ def runs(host: sa.Column[Any]) -> sa.ColumnElement[bool]:
 
 def select(connection: sa.Connection, host: str | None = None, binary: str | None = None) -> list[ComputeService]:
     """The services on that host (or any) with that binary (or any)."""
-    asked = {'asked_host': host, 'asked_binary': binary}
-    return SERVICES.all(connection, _chosen(host is not None, binary is not None), asked)
+    parameters = {'asked_host': host, 'asked_binary': binary}
+    return SERVICES.all(connection, _chosen(host is not None, binary is not None), parameters)
 
 
 @functools.cache

@@ -161,9 +161,11 @@ def search(req: Request, everywhere: Policy) -> dict[str, Any]:
     return found | {'unreachable': bool(req.behaviour.unreachable) and asks_little(req, found)}
 
 
-def asks_little(req: Request, asked: dict[str, Any]) -> bool:
+def asks_little(req: Request, requested: dict[str, Any]) -> bool:
     """Whether it is known even for servers in cells that are down whether they belong in the list, and where."""
-    sought = asked['filters'].keys() - {'project_id'} or asked['deleted'] is not False or asked['soft_deleted']
+    sought = (
+        requested['filters'].keys() - {'project_id'} or requested['deleted'] is not False or requested['soft_deleted']
+    )
     return not sought and ARRANGED.isdisjoint(req.query)
 
 
@@ -204,17 +206,17 @@ def existence_of(req: Request, filters: dict[str, Any]) -> dict[str, bool | None
     """Whether deleted servers are included: in lists of changes, or else if an administrator asks for them."""
     named = [name for name in ('deleted', 'soft_deleted') if name in req.query]
     # Unlike in `boolean`, everything that is not true is false.
-    asked = {name: strutils.bool_from_string(req.parameter(name)) for name in named}
+    requested = {name: strutils.bool_from_string(req.parameter(name)) for name in named}
     if not req.allows(ALL_FILTERS):
-        asked = {}
+        requested = {}
     changes = 'changes_since' in filters or 'changes_before' in filters
-    deleted = asked.get('deleted', None if changes else False)
+    deleted = requested.get('deleted', None if changes else False)
     if filters.get('statuses') == ['DELETED']:
         if not req.context.is_admin:
             raise Forbidden('Only administrators may list deleted instances')
         deleted = True
     restorable = 'SOFT_DELETED' in filters.get('statuses', ()) or filters.get('vm_state') == VMState.SOFT_DELETED
-    return {'deleted': deleted, 'soft_deleted': asked.get('soft_deleted', True if restorable else None)}
+    return {'deleted': deleted, 'soft_deleted': requested.get('soft_deleted', True if restorable else None)}
 
 
 def asks_all_projects(req: Request) -> bool:

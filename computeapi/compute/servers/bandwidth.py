@@ -139,8 +139,8 @@ def besides(mirror: Mirror, asking: Sequence[Port]) -> Besides:
 
 def requests_of(port: Port) -> list[ResourceRequest]:
     """The resource requests of a port. Older Neutron has a single request per port, without an ID."""
-    asked = port.resource_request or {}
-    groups = asked.get('request_groups', [{'id': port.id, **asked}])
+    requested = port.resource_request or {}
+    groups = requested.get('request_groups', [{'id': port.id, **requested}])
     return [ResourceRequest(each['id'], each['resources'], each.get('required') or ()) for each in groups]
 
 

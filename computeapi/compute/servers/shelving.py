@@ -132,9 +132,9 @@ class Shelves:
                 f'Specifying an availability zone or a host when unshelving server "{server.uuid}" with status '
                 f'"{server.vm_state}" is not supported. The server status must be SHELVED_OFFLOADED.'
             )
-        asked = zone or (None if unpin else server.pinned_availability_zone)
-        if host is not None and asked is not None and self.zones.of_host(host) != asked:
-            raise Conflict(f'Host "{host}" is not in the availability zone "{asked}".')
+        requested = zone or (None if unpin else server.pinned_availability_zone)
+        if host is not None and requested is not None and self.zones.of_host(host) != requested:
+            raise Conflict(f'Host "{host}" is not in the availability zone "{requested}".')
         pinned = {'pinned_availability_zone': zone} if zone or unpin else {}
         self.changes.begin(context, server, UNSHELVE, {'host': host}, **pinned)
 

@@ -55,11 +55,11 @@ class DryRuns(ControlController):
     def dry_run(self, req: Request, body: Any) -> dict[str, Any]:
         """Predict the response of POST /servers, and show which hosts each filter passes; nothing is created."""
         server = body['server']
-        asked = dict(server) if isinstance(server.get('server'), dict) else {'server': server}
+        requested = dict(server) if isinstance(server.get('server'), dict) else {'server': server}
         if 'scheduler_hints' in body:
-            asked['os:scheduler_hints'] = body['scheduler_hints']
+            requested['os:scheduler_hints'] = body['scheduler_hints']
         who = {name: body[name] for name in ('microversion', 'user', 'project') if name in body}
         try:
-            return self.tools.dry_run.create_server(asked, **who)
+            return self.tools.dry_run.create_server(requested, **who)
         except ValueError as error:
             raise Invalid(str(error)) from None

@@ -49,9 +49,9 @@ class FaultyApp:
     def _hit(self, environ: Environ) -> tuple[FaultRule | None, float]:
         """The rule that decides about the request, if there is one, and the delay before: delays of several rules add
         up."""
-        asked, seconds = RequestFacts(environ, self.service), 0.0
+        request, seconds = RequestFacts(environ, self.service), 0.0
         for rule in self.faults.about_requests:
-            if concerns(rule, asked) and rule.selection.take():
+            if concerns(rule, request) and rule.selection.take():
                 seconds += rule.seconds()
                 if rule.facts.keys() & {'status', 'cut', 'trickle'}:
                     return rule, seconds
@@ -82,17 +82,17 @@ class FatedApp:
         return answer_of(rule.facts, environ)(environ, start_response)
 
 
-def concerns(rule: FaultRule, asked: RequestFacts) -> bool:
+def concerns(rule: FaultRule, request: RequestFacts) -> bool:
     """Whether the rule applies to the request; expensive checks come last."""
     facts = rule.facts
-    if 'service' in facts and facts['service'] != asked.service:
+    if 'service' in facts and facts['service'] != request.service:
         return False
-    if rule.path is not None and not rule.path.fullmatch(asked.path):
+    if rule.path is not None and not rule.path.fullmatch(request.path):
         return False
-    if rule.operation is not None and not rule.operation(asked.operation or ''):
+    if rule.operation is not None and not rule.operation(request.operation or ''):
         return False
-    if rule.versions is not None and not asked.is_between(*rule.versions):
+    if rule.versions is not None and not request.is_between(*rule.versions):
         return False
-    if 'project' in facts and facts['project'] not in asked.project:
+    if 'project' in facts and facts['project'] not in request.project:
         return False
-    return not (facts.keys() & {'server', 'host', 'metadata'}) or asked.is_about(rule.servers)
+    return not (facts.keys() & {'server', 'host', 'metadata'}) or request.is_about(rule.servers)

@@ -216,15 +216,15 @@ class Resources:
 
     def ip_availability(self, context: Context, filters: Mapping[str, list[str]]) -> list[Document]:
         """The number of addresses of networks, and how many are used. filters: those of networks, and `ip_version`."""
-        asked = dict(filters)
-        versions = asked.pop('ip_version', [])
+        requested = dict(filters)
+        versions = requested.pop('ip_version', [])
         with self.reading(context) as work:
-            return availability.of_networks(work, NETWORKS.find(work, filters=asked), versions)
+            return availability.of_networks(work, NETWORKS.find(work, filters=requested), versions)
 
     def ensure_default_group(self, context: Context, filters: Mapping[str, list[str]] | None = None) -> None:
         """Create the default group of the caller's project, or of the project that an administrator filters by."""
-        asked = (filters or {}).get('project_id') or (filters or {}).get('tenant_id')
-        project_id = asked[0] if asked and context.is_admin else context.project_id
+        requested = (filters or {}).get('project_id') or (filters or {}).get('tenant_id')
+        project_id = requested[0] if requested and context.is_admin else context.project_id
         if not project_id or len(project_id) > network_projects.LONGEST_PROJECT:
             return
         with self.reading(context) as work:

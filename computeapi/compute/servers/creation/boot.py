@@ -173,10 +173,10 @@ def check_disk(source: Source, flavor: Flavor, rights: Rights) -> None:
 # ------------------------------------------------------------------ derived values
 
 
-def disk_config(source: Source, asked: str | None) -> str:
+def disk_config(source: Source, requested: str | None) -> str:
     """AUTO or MANUAL: by the request, or else by the image; Invalid if the image forbids AUTO."""
     wish = str(source.properties.get('auto_disk_config', ''))
-    if asked == 'AUTO' and wish.lower() == 'disabled':
+    if requested == 'AUTO' and wish.lower() == 'disabled':
         image_id = source.image.id if source.image else ''
         raise Invalid(f'Requested image {image_id} has automatic disk resize disabled.')
-    return asked or ('AUTO' if strutils.bool_from_string(wish) else 'MANUAL')
+    return requested or ('AUTO' if strutils.bool_from_string(wish) else 'MANUAL')

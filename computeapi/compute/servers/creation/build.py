@@ -140,8 +140,8 @@ def schedule(job: Job, devices: list[BlockDevice]) -> None:
 
 def spec_of(server: Server, arguments: Mapping[str, Any], *, on_volume: bool, **more: Any) -> Spec:
     """The requirements of a new server for its host. arguments: those of its task."""
-    asked = {name: arguments.get(name) for name in ('host', 'node')}
-    return Spec.of(server, on_volume=on_volume, **asked, forced=bool(arguments.get('forced_host')), **more)
+    requested = {name: arguments.get(name) for name in ('host', 'node')}
+    return Spec.of(server, on_volume=on_volume, **requested, forced=bool(arguments.get('forced_host')), **more)
 
 
 def going_on(job: Job, devices: list[BlockDevice]) -> bandwidth.GoingOn | None:

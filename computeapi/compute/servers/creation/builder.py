@@ -143,10 +143,10 @@ class Builder:
         return flavor
 
     def source(self, context: Context, request: ServerRequest) -> Source:
-        asked = request.devices
+        requested = request.devices
         if request.root_by_name:
-            asked = devices.with_root(asked, devices.ROOT, None)
-        return self.sources.find(context, request, asked)
+            requested = devices.with_root(requested, devices.ROOT, None)
+        return self.sources.find(context, request, requested)
 
     def devices(self, request: ServerRequest, source: Source, flavor: Flavor) -> list[Device]:
         planned = devices.planned(

@@ -44,7 +44,7 @@ def root_name_of(properties: Mapping[str, Any]) -> str:
 
 
 def planned(
-    asked: Sequence[Device],
+    requested: Sequence[Device],
     *,
     image_id: str | None,
     properties: Mapping[str, Any],
@@ -54,29 +54,31 @@ def planned(
     """All disks of a server: the requested ones, those that the image defines, and those of the flavor."""
     root_name = root_name_of(properties)
     if image_id and not root_by_name:
-        check_names(asked, root_name)
+        check_names(requested, root_name)
     defined = of_properties(properties, root_name)
     root_is_defined = any(device.boot_index == 0 for device in defined)
     if root_by_name:
-        asked = with_root(asked, root_name, None if root_is_defined else image_id, not root_is_defined)
+        requested = with_root(requested, root_name, None if root_is_defined else image_id, not root_is_defined)
     elif root_is_defined:
         # Clients list the image among the disks; here it only stands for the disks that it defines.
-        asked = [device for device in asked if device.boot_index != 0 or device.source_type != IMAGE]
-    devices = merged(asked, defined)
+        requested = [device for device in requested if device.boot_index != 0 or device.source_type != IMAGE]
+    devices = merged(requested, defined)
     devices += of_flavor(flavor, devices)
     return [sized(device, flavor) for device in devices if not device.no_device]
 
 
-def check_names(asked: Sequence[Device], root_name: str) -> None:
+def check_names(requested: Sequence[Device], root_name: str) -> None:
     """A volume in addition to an image cannot have the name of the image's disk."""
-    if any(device.is_volume and bare(device.device_name) == root_name for device in asked):
+    if any(device.is_volume and bare(device.device_name) == root_name for device in requested):
         raise Invalid(f'The volume cannot be assigned the same device name as the root device {root_name}')
 
 
-def with_root(asked: Sequence[Device], root_name: str, image_id: str | None, wanted: bool = True) -> list[Device]:
+def with_root(requested: Sequence[Device], root_name: str, image_id: str | None, wanted: bool = True) -> list[Device]:
     """The root is the disk with that name; if there is none, the image. The others are not boot disks."""
-    named = [wanted and device.source_type in MAY_BE_ROOT and bare(device.device_name) == root_name for device in asked]
-    devices = [replace(device, boot_index=0 if root else -1) for device, root in zip(asked, named, strict=True)]
+    named = [
+        wanted and device.source_type in MAY_BE_ROOT and bare(device.device_name) == root_name for device in requested
+    ]
+    devices = [replace(device, boot_index=0 if root else -1) for device, root in zip(requested, named, strict=True)]
     return devices if any(named) or not image_id else [of_image(image_id), *devices]
 
 

@@ -126,9 +126,9 @@ def wishes(request: ServerRequest) -> dict[str, Any]:
     }
 
 
-def hints(asked: Mapping[str, Any]) -> dict[str, Any]:
+def hints(requested: Mapping[str, Any]) -> dict[str, Any]:
     """Each hint is stored as a list, because most of them may have several values."""
-    return {name: value if isinstance(value, (list, dict)) else [value] for name, value in asked.items()}
+    return {name: value if isinstance(value, (list, dict)) else [value] for name, value in requested.items()}
 
 
 def resources(flavor: Flavor) -> dict[str, Any]:
