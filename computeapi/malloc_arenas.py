@@ -10,7 +10,7 @@ M_ARENA_MAX, MOST = -8, 2
 """glibc's name for the limit, and its value."""
 
 
-def share() -> None:
+def limit() -> None:
     """Limit the arenas of this process, if its C library has any. Call it before threads start."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, MOST)

@@ -55,7 +55,7 @@ class ServingProcess:
     def begin(self) -> Startup:
         with self.lock:
             if self.startup is None:
-                malloc_arenas.share()
+                malloc_arenas.limit()
                 garbage.begin()
                 log.start(self.conf)
                 self.startup = Startup(Service(self.conf))

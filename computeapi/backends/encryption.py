@@ -28,14 +28,14 @@ class Cipher:
         """The encrypted text for the database; None if it is not to be stored."""
         return self.fernet.encrypt(token.encode()).decode() if self.fernet and token else None
 
-    def decrypt(self, sealed: str | None) -> str | None:
+    def decrypt(self, encrypted: str | None) -> str | None:
         """The plain text; UnreadableToken if it was encrypted with another key."""
-        if sealed is None or self.fernet is None:
+        if encrypted is None or self.fernet is None:
             return None
         from cryptography.fernet import InvalidToken
 
         try:
-            return self.fernet.decrypt(sealed).decode()
+            return self.fernet.decrypt(encrypted).decode()
         except (InvalidToken, ValueError):
             raise UnreadableToken() from None
 

@@ -42,7 +42,7 @@ def fingerprint(kind: str, public_key: str) -> str:
     return _ssh_fingerprint(public_key) if kind == SSH else _certificate_fingerprint(public_key)
 
 
-def sealed(public_key: str, text: str) -> str | None:
+def encrypt(public_key: str, text: str) -> str | None:
     """Encrypt a short text with the public key, as `nova get-password` expects it: PKCS #1 v1.5, in base64. None if it
     is not an RSA key, or too short for the text."""
     try:

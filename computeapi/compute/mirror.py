@@ -182,8 +182,8 @@ class Mirror:
     def _compare(
         self, server_id: str, move_id: str | None
     ) -> tuple[list[ConsumerAllocations], list[ConsumerAllocations]] | None:
-        """The wanted holdings of the server and its migration, and those that differ in Placement, including other
-        holdings of the migration; None if another migration has begun since.
+        """The wanted allocations of the server and its migration, and those that differ in Placement, including other
+        allocations of the migration; None if another migration has begun since.
 
         Placement is read before the claims: so what is sent is never older than what another process sent.
         """

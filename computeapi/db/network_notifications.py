@@ -15,7 +15,7 @@ def insert(connection: sa.Connection, notice_id: str, server_ids: Iterable[str])
 
 
 def find(connection: sa.Connection) -> dict[str, list[str]]:
-    """The servers of every notice, by its ID."""
+    """The servers of each notification, by its ID."""
     rows = connection.execute(sa.select(notices.c.notice_id, notices.c.server_id))
     return grouped((notice_id, server_id) for notice_id, server_id in rows)
 

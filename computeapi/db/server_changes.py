@@ -12,7 +12,7 @@ from computeapi.db.tables.servers import servers
 
 
 class ChangedServer(NamedTuple):
-    """The visible state of a server; a change of any of these is news."""
+    """The visible state of a server; clients are notified of a change of any of these."""
 
     uuid: str
     project_id: str

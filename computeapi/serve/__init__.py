@@ -40,7 +40,7 @@ def run(conf: cfg.ConfigOpts, options: argparse.Namespace, hooks: ServiceHooks |
     """Serve until SIGTERM or SIGINT; OSError if the address or the data directory is not available."""
     log.start(conf, logging.WARNING if options.quiet else logging.INFO)
     _exit_on_signals()
-    malloc_arenas.share()
+    malloc_arenas.limit()
     os.umask(0o077)
     with (
         ExitStack() as stack,
@@ -134,16 +134,16 @@ def running(
     guest_sockets: the sockets for guests, if there are any.  listeners: the sockets for consoles, if there are any.
     """
     with ExitStack() as stack:
-        around = hooks or ServiceHooks()
-        around.configure(conf)
-        service = service_in(conf, directory, around)
+        hooks = hooks or ServiceHooks()
+        hooks.configure(conf)
+        service = service_in(conf, directory, hooks)
         stack.callback(service.close)
         if directory.temporary and conf.hypervisor.backend == 'qemu':
             # Otherwise they would keep running, unknown to anybody.
             stack.callback(cleanup.end_all, service)
         if directory.temporary:
             stack.callback(cleanup.end_exports, service)
-        with around.beginning():
+        with hooks.beginning():
             with service.store.error_log.silenced():
                 (schema.create if directory.temporary else schema.upgrade)(service.store)
                 passwords = bootstrap.prepare(service, directory, admin_password)
@@ -153,11 +153,11 @@ def running(
             # The directory is locked, so tasks of a previous process can be taken over at once.
             service.start(alone=service.store.url.database == str(directory.path / 'computeapi.db'))
             stack.callback(service.stop)
-            stack.callback(around.end)
-            around.begin(service, directory)
+            stack.callback(hooks.end)
+            hooks.begin(service, directory)
         stack.enter_context(accepting_clients(listeners, lambda: service.cloud.consoles, conf))
-        app = around.app(app)
-        page = ui.beside(app, conf, around.control_token, service)
+        app = hooks.app(app)
+        page = ui.beside(app, conf, hooks.control_token, service)
         # Guests get no web interface.
         yield guests.ByPort(page, dict.fromkeys(metadata, app)), passwords
 

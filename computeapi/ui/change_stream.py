@@ -84,7 +84,7 @@ class ChangeNotifier:
             if not self.listeners:
                 # A new listener reads the current state itself.
                 self._known = self._recent_changes()[0]
-                self._poller = Periodic('news', self._poll, POLL_SECONDS, threading.Event())
+                self._poller = Periodic('change-stream', self._poll, POLL_SECONDS, threading.Event())
                 self.store.change_listeners.append(self._poller.alarm.set)
                 self._poller.start()
             self.listeners.append(listener)

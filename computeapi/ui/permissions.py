@@ -41,7 +41,7 @@ class PagePermissions:
         return self.service.policies.allows(context, DETAIL_EVERYWHERE)
 
     def change_scope(self, token: str) -> ChangeScope | None:
-        """Of which servers the user gets news: those that they may list; None if there are none. Raises
+        """Which servers the user is notified of: those that they may list; None if there are none. Raises
         NotAuthenticated."""
         context = self.of(token)
         if self.sees_all(context):

@@ -34,7 +34,7 @@ from computeapi.backends.hypervisor.remote.calls import (
     AnswerKind,
     Report,
 )
-from computeapi.backends.hypervisor.remote.circuit_breaker import ANSWER_SECONDS, SILENCE_SECONDS, CircuitBreaker
+from computeapi.backends.hypervisor.remote.circuit_breaker import ANSWER_SECONDS, OPEN_SECONDS, CircuitBreaker
 from computeapi.backends.hypervisor.remote.codec import codec
 from computeapi.backends.hypervisor.remote.driver import RemoteHypervisor
 from computeapi.bus import Unanswered
@@ -206,7 +206,7 @@ def test_one_call_at_a_time_tests_a_host_that_is_silent():
     made = CircuitBreaker(lambda: now)
     made.check('alpha')
     made.begin('alpha')
-    now = SILENCE_SECONDS + 1
+    now = OPEN_SECONDS + 1
     made.check('alpha')
     now += ANSWER_SECONDS
     with pytest.raises(Unanswered):

@@ -177,7 +177,7 @@ def test_many_changes_are_told_as_many(cloud, listening, monkeypatch):
 def test_nobody_looks_while_nobody_listens(cloud, listening):
     store = cloud.tools.service.store
     listener = listening()
-    assert store.change_listeners and 'news' in {thread.name for thread in threading.enumerate()}
+    assert store.change_listeners and 'change-stream' in {thread.name for thread in threading.enumerate()}
     listener.close()
     # The end of a connection is noticed when something is sent.
     while store.change_listeners:

@@ -10,7 +10,7 @@ ARENAS = """
 import ctypes, sys, threading
 from computeapi import malloc_arenas
 
-malloc_arenas.share()
+malloc_arenas.limit()
 barrier = threading.Barrier(8)
 
 def take():
@@ -30,11 +30,11 @@ libc.fflush(told)
 """
 
 
-@pytest.mark.parametrize(('share', 'most'), [('', 2), ('malloc_arenas.share = int', 100)])
+@pytest.mark.parametrize(('share', 'most'), [('', 2), ('malloc_arenas.limit = int', 100)])
 def test_threads_share_arenas(share, most):
     if platform.libc_ver()[0] != 'glibc':
         return
-    code = ARENAS.replace('malloc_arenas.share()', f'{share}\nmalloc_arenas.share()', 1)
+    code = ARENAS.replace('malloc_arenas.limit()', f'{share}\nmalloc_arenas.limit()', 1)
     told = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True).stdout
     number = told.count('<heap nr=')
     assert number <= most and (number > 2) == bool(share), told

@@ -36,7 +36,7 @@ class MigrationReceiver:
     def facts(self) -> Mapping[str, Any]:
         """The facts that a source needs."""
         listener = socket.create_server((self.address, 0))
-        threading.Thread(target=self._listen, args=[listener], name='landing', daemon=True).start()
+        threading.Thread(target=self._listen, args=[listener], name='migration-receiver', daemon=True).start()
         return {'address': self.address, 'port': listener.getsockname()[1], 'word': self.word}
 
     def _listen(self, listener: socket.socket) -> None:

@@ -1,4 +1,4 @@
-"""Whether hosts with agents can be heard at all, before any of them is considered down."""
+"""Whether any agent has reported recently; if none has, no host is considered down because of that."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -11,7 +11,7 @@ from computeapi.db.engine import Store
 from computeapi.errors import NeighbourAway
 
 REPORTS = 2
-"""After the first host is heard again, the others have this many report intervals to follow."""
+"""After the first host reports again, the others have this many report intervals to follow."""
 
 
 class AgentsSilent(NeighbourAway):
@@ -33,7 +33,7 @@ class AgentSilence:
         self.silence = elapsed()
 
     def check(self) -> None:
-        """AgentsSilent, if there are agents, while none of them is heard, and until all have had time to report."""
+        """AgentsSilent, if there are agents, while none of them reports, and until all have had time to report."""
         last = self.store.query(services.last_sign) if self.by_agents else None
         if last is None:
             return

@@ -26,5 +26,5 @@ def of(job: Job, server: Server) -> Mapping[str, bytes] | None:
 def with_password(platform: Platform, arguments: Mapping[str, Any], password: str | None) -> dict[str, Any]:
     """The arguments of a task that creates a guest, with the password for its config drive, if it can be encrypted
     until then."""
-    sealed = platform.cipher.encrypt(password)
-    return {**arguments} if sealed is None else {**arguments, PASSWORD: sealed}
+    encrypted = platform.cipher.encrypt(password)
+    return {**arguments} if encrypted is None else {**arguments, PASSWORD: encrypted}

@@ -77,10 +77,10 @@ class Machines:
             raise Conflict(str(error)) from None
         from computeapi.compute import keys
 
-        self.store.change(self._note, context, server, keys.sealed(server.public_key or '', password))
+        self.store.change(self._note, context, server, keys.encrypt(server.public_key or '', password))
 
-    def _note(self, connection: sa.Connection, context: Context, server: Server, sealed: str | None) -> None:
+    def _note(self, connection: sa.Connection, context: Context, server: Server, encrypted: str | None) -> None:
         facts = {'event': 'compute_set_admin_password', 'host': server.host}
         self.changes.record(connection, context, server, CHANGE_PASSWORD.name, **facts)
-        if sealed is not None:
-            rows.update(connection, server.uuid, {'password': sealed})
+        if encrypted is not None:
+            rows.update(connection, server.uuid, {'password': encrypted})

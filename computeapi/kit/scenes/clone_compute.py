@@ -81,8 +81,8 @@ class ClonedCompute:
     def all(self, path: str, key: str, *, pages: Pages | None = BY_ID, newest: str = NEWEST) -> list[Json]:
         return self.reader.all('compute', path, key, pages=pages, microversion=self._version(newest))
 
-    def surroundings(self) -> dict[str, Any]:
-        """Everything but servers."""
+    def all_but_servers(self) -> dict[str, Any]:
+        """Flavors, hosts, aggregates, key pairs and server groups."""
         found: dict[str, Any] = {'flavors': list(self._flavors()), 'hosts': self._hosts()}
         found['aggregates'] = [
             named(each, ('id', 'uuid', 'name', 'hosts', 'metadata', 'created_at', 'updated_at'))

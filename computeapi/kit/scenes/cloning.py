@@ -45,7 +45,7 @@ def clone(connection: 'Connection') -> tuple[dict[str, Any], list[str]]:
     reader = Reader(connection)
     document: dict[str, Any] = {'version': VERSION, 'replace': True, **_identity(reader)}
     compute = ClonedCompute(reader)
-    document |= compute.surroundings()
+    document |= compute.all_but_servers()
     document['images'] = list(_images(reader))
     all_ports = ports(reader)
     document |= networks(reader, all_ports)

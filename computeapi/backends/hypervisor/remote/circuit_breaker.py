@@ -11,7 +11,7 @@ from computeapi.bus import Unanswered
 # An agent that has not answered by then is down or unhealthy. The broker does not keep the message for longer.
 ANSWER_SECONDS = 20.0
 # How long no calls are sent to a host that did not answer.
-SILENCE_SECONDS = 5.0
+OPEN_SECONDS = 5.0
 # The response time above which a host counts as slow, and how long it does so.
 SLOW_SECONDS, SLOWNESS_SECONDS = 10.0, 60.0
 
@@ -35,11 +35,11 @@ class CircuitBreaker:
             if self.clock() < until:
                 raise Unanswered(f'{host} did not respond recently')
             # Others wait until this call has ended, or has at least had its time.
-            self.until[host] = self.clock() + ANSWER_SECONDS + SILENCE_SECONDS
+            self.until[host] = self.clock() + ANSWER_SECONDS + OPEN_SECONDS
 
     def begin(self, host: str) -> None:
         with self.lock:
-            self.until[host] = self.clock() + SILENCE_SECONDS
+            self.until[host] = self.clock() + OPEN_SECONDS
 
     def end(self, host: str) -> None:
         with self.lock:

@@ -47,7 +47,7 @@ from computeapi.backends.hypervisor.remote.calls import (
 )
 from computeapi.backends.hypervisor.remote.circuit_breaker import (
     ANSWER_SECONDS,
-    SILENCE_SECONDS,
+    OPEN_SECONDS,
     CircuitBreaker,
     HostBusy,
     SlowHosts,
@@ -247,7 +247,7 @@ class RemoteHypervisor:
                 if not self.claim.waits:
                     time.sleep(AGAIN_SECONDS)
             except Unanswered as error:
-                answered, wait, why = False, SILENCE_SECONDS, str(error)
+                answered, wait, why = False, OPEN_SECONDS, str(error)
             if self.claim.waits:
                 # Records when the wait began, so that work does not wait for a host forever.
                 self.passed(f'{operation} on {host}')
