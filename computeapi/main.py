@@ -64,7 +64,7 @@ Backend = TypeVar('Backend')
 Work = Callable[[Task], None]
 
 
-class Between(Protocol):
+class WrapNeighbour(Protocol):
     """Wraps the backend of another service that compute depends on."""
 
     def __call__(self, name: str, backend: Backend) -> Backend: ...
@@ -75,9 +75,9 @@ class Service:
 
     lonely: a hint on how to get more hosts, which the Scheduler adds to its error when the only host does not fit.
     binary: the name of this process in the list of processes.
-    around: wraps the configured hypervisor driver.
-    between: wraps the other services that compute depends on; called with the name of their option group.
-    working: wraps the function with which workers run a task.
+    wrap_driver: wraps the configured hypervisor driver.
+    wrap_neighbour: wraps the other services that compute depends on; called with the name of their option group.
+    wrap_work: wraps the function with which workers run a task.
     tracer_provider: creates spans when tracing is on; by default one built from the OTEL_* variables.
     """
 
@@ -88,13 +88,14 @@ class Service:
         *,
         lonely: str | None = None,
         binary: str = 'computeapi-api',
-        around: Callable[[Hypervisor], Hypervisor] = lambda driver: driver,
-        between: Between = lambda name, backend: backend,
-        working: Callable[[Work], Work] = lambda run: run,
+        wrap_driver: Callable[[Hypervisor], Hypervisor] = lambda driver: driver,
+        wrap_neighbour: WrapNeighbour = lambda name, backend: backend,
+        wrap_work: Callable[[Work], Work] = lambda run: run,
         tracer_provider: TracerProvider | None = None,
     ):
         self.conf, self.lonely, self.binary = conf, lonely, binary
-        self.around, self.between, self.working, self.tracer_provider = around, between, working, tracer_provider
+        self.wrap_driver, self.wrap_neighbour, self.wrap_work = wrap_driver, wrap_neighbour, wrap_work
+        self.tracer_provider = tracer_provider
         self.store = store or store_of(conf)
         self.policies = Policies(conf, api.rules())
 
@@ -136,7 +137,7 @@ class Service:
     @functools.cached_property
     def callers(self) -> Identity:
         """The identity service as compute uses it."""
-        return self.between('identity', self.identity)
+        return self.wrap_neighbour('identity', self.identity)
 
     @functools.cached_property
     def images(self) -> Images:
@@ -176,7 +177,7 @@ class Service:
     @functools.cached_property
     def hypervisor(self) -> Hypervisor:
         make = registry.maker(registry.HYPERVISOR, self.conf.hypervisor.backend)
-        driver = self.around(make(self.conf, self.store, self.images))
+        driver = self.wrap_driver(make(self.conf, self.store, self.images))
         for observer in self.observers:
             driver = observer.hypervisor(driver)
         return driver
@@ -209,7 +210,7 @@ class Service:
 
     @functools.cached_property
     def worker(self) -> Worker:
-        options, work = self.conf, self.working(Runner(self.platform, TRANSITIONS, leave_nothing, RESET))
+        options, work = self.conf, self.wrap_work(Runner(self.platform, TRANSITIONS, leave_nothing, RESET))
         for observer in self.observers:
             work = observer.tasks(work)
         tasks, beat = self.platform.tasks, self.heartbeat.beat
@@ -279,10 +280,10 @@ class Service:
             tasks=self.tasks,
             scheduler=Scheduler(self.store, self.conf, self.store.clock, self.lonely),
             hypervisor=self.hypervisor,
-            images=self.between('image', self.images),
-            networks=self.between('network', self.networks),
-            volumes=self.between('volume', self.volumes),
-            shares=self.between('share', self.shares),
+            images=self.wrap_neighbour('image', self.images),
+            networks=self.wrap_neighbour('network', self.networks),
+            volumes=self.wrap_neighbour('volume', self.volumes),
+            shares=self.wrap_neighbour('share', self.shares),
             cipher=self.password_cipher,
             mirror=self.mirror,
             clock=self.store.clock,

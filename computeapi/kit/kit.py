@@ -108,7 +108,7 @@ class Kit(ServiceHooks):
         return cast(Hypervisor, FaultyHypervisor(driver, self.tools, self.tools.behaviour()))
 
     def neighbour(self, name: str, backend: Backend) -> Backend:
-        return self.tools.neighbours.between(name, backend)
+        return self.tools.neighbours.wrap_backend(name, backend)
 
     def beginning(self) -> AbstractContextManager[None]:
         return self.tools.seed.during('beginning')
@@ -118,7 +118,7 @@ class Kit(ServiceHooks):
 
     def app(self, app: WSGIApp) -> WSGIApp:
         gate, tools = self.tools.gate, self.tools
-        hinting = tools.hints.around(tools.seed.app(app))
+        hinting = tools.hints.wrap(tools.seed.app(app))
 
         def pass_on(environ: Environ, start_response: Any) -> Iterable[bytes]:
             with gate.passing():
@@ -128,14 +128,14 @@ class Kit(ServiceHooks):
             with gate.passing():
                 return app(environ, start_response)
 
-        read = ReadServers(tools.neighbours.before(pass_on), tools.plans)
+        read = ReadServers(tools.neighbours.wrap_app(pass_on), tools.plans)
         faulty = FaultyApp(Recorder(FatedApp(read), tools.journal), tools.faults, lambda: tools.service)
 
         def serve(environ: Environ, start_response: Any) -> Iterable[bytes]:
             # Reads of the web interface use up no fault rule and are not in the journal.
             return (unrecorded if environ.get(LOOK) else faulty)(environ, start_response)
 
-        return URLMap({'/': tools.uploads.around(serve), CONTROL_PATH: control(self.tools, self.token)})
+        return URLMap({'/': tools.uploads.wrap(serve), CONTROL_PATH: control(self.tools, self.token)})
 
     def begin(self, service: Service, directory: Directory) -> None:
         self.tools.begin(service, directory)

@@ -149,11 +149,11 @@ class NeighbourOutages(Outages):
         if name in self.names:
             raise NeighbourAway(name=KNOWN_AS[name])
 
-    def between(self, name: str, backend: T) -> T:
+    def wrap_backend(self, name: str, backend: T) -> T:
         """Wrap a backend, which gets no calls while its service is down."""
         return cast(T, Reachable(backend, functools.partial(self.check, name)))
 
-    def before(self, app: WSGIApp) -> WSGIApp:
+    def wrap_app(self, app: WSGIApp) -> WSGIApp:
         """Wrap the app of all services: those that are down answer 503."""
 
         def answer(environ: Environ, start_response: Any) -> Iterable[bytes]:

@@ -13,7 +13,7 @@ class Uploads:
     def __init__(self) -> None:
         self._bodies: set[StreamedBody] = set()
 
-    def around(self, app: WSGIApp) -> WSGIApp:
+    def wrap(self, app: WSGIApp) -> WSGIApp:
         """An app that knows the bodies of its requests."""
 
         def pass_on(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:

@@ -100,20 +100,20 @@ def warn(conf: cfg.ConfigOpts, listening: socket.socket) -> None:
         )
 
 
-def service_in(conf: cfg.ConfigOpts, directory: Directory, around: ServiceHooks) -> Service:
+def service_in(conf: cfg.ConfigOpts, directory: Directory, hooks: ServiceHooks) -> Service:
     """A service with its data in this directory, not started yet."""
     pool_size = max(conf.database.max_pool_size, THREADS + UPLOADS + conf.workers)
     store = store_of(conf, durable=not directory.temporary, pool_size=pool_size)
-    store.clock = around.clock(store.clock)
-    store.transaction, store.followed = around.transaction(store.transaction), around.follows
+    store.clock = hooks.clock(store.clock)
+    store.transaction, store.followed = hooks.transaction(store.transaction), hooks.follows
     service = Service(
         conf,
         store,
         lonely=LONELY,
         binary='computeapi-serve',
-        around=around.driver,
-        between=around.neighbour,
-        working=around.work,
+        wrap_driver=hooks.driver,
+        wrap_neighbour=hooks.neighbour,
+        wrap_work=hooks.work,
     )
     if conf.hypervisor.backend != 'simulated':
         service.password_cipher = Cipher([directory.secret('password-key')])

@@ -167,7 +167,7 @@ def test_what_a_host_can_do_is_no_question_to_it(create, settle, api, spans):
 
 
 def test_the_driver_is_what_it_was(service, conf, store):
-    plain = Service(conf, store, around=lambda driver: driver).hypervisor
+    plain = Service(conf, store, wrap_driver=lambda driver: driver).hypervisor
     assert service.hypervisor.capabilities_of(None) == plain.capabilities_of(None)
     assert [host.name for host in service.hypervisor.hosts()] == [host.name for host in plain.hosts()]
 

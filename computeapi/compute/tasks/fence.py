@@ -55,10 +55,10 @@ class Fence:
             store=store,
             scheduler=platform.scheduler.on(store),
             hypervisor=platform.hypervisor.during(self.passed if waits else at_once, task.token, task.id),
-            images=self.before(platform.images),
-            networks=self.before(platform.networks),
-            volumes=self.before(platform.volumes),
-            shares=self.before(platform.shares),
+            images=self.checked(platform.images),
+            networks=self.checked(platform.networks),
+            volumes=self.checked(platform.volumes),
+            shares=self.checked(platform.shares),
         )
 
     def check(self, connection: sa.Connection) -> None:
@@ -76,7 +76,7 @@ class Fence:
             raise Superseded()
         self.closing = connection
 
-    def before(self, neighbour: T) -> T:
+    def checked(self, neighbour: T) -> T:
         """The same service, which is not called for a task that belongs to another worker by now."""
         return cast(T, CheckedProxy(neighbour, self.look))
 

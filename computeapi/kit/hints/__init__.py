@@ -56,7 +56,7 @@ class Hints:
         with self._lock:
             self._given.clear()
 
-    def around(self, app: WSGIApp) -> WSGIApp:
+    def wrap(self, app: WSGIApp) -> WSGIApp:
         """Wrap the app with hints."""
 
         def answer(environ: Environ, start_response: Any) -> Iterable[bytes]:
