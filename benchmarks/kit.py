@@ -12,10 +12,10 @@ from run import caller, check, ratio, report
 
 from computeapi import config, serve
 from computeapi.clock import utcnow
+from computeapi.kit.cloud_files.document import CloudFileSource
+from computeapi.kit.cloud_files.loading import load
+from computeapi.kit.cloud_files.synthetic import SyntheticCloud
 from computeapi.kit.kit import Kit
-from computeapi.kit.scenes.document import SceneSource
-from computeapi.kit.scenes.loading import load
-from computeapi.kit.scenes.synthetic import SyntheticCloud
 from computeapi.main import Service
 from computeapi.serve.directory import Directory, opened
 from computeapi.serve.hooks import ServiceHooks
@@ -26,14 +26,14 @@ FEW = 100
 TOKEN = 'admin:admin'
 
 
-class OnlyAScene(ServiceHooks):
+class LoadingHooks(ServiceHooks):
     """Loads the same servers, without a kit."""
 
     def __init__(self, document: dict):
         self.document = document
 
     def begin(self, service: Service, directory: Directory) -> None:
-        load(service, SceneSource(self.document))
+        load(service, CloudFileSource(self.document))
 
 
 def main() -> None:
@@ -47,9 +47,9 @@ def main() -> None:
 
 def requests(rounds: int) -> None:
     """Send the same requests to a cloud with a kit whose tools are not in use, and to one without a kit."""
-    document = scene(FEW)
+    document = cloud_file(FEW)
     one = f'/v2.1/servers?all_tenants=1&name={document["servers"][0]["name"]}&limit=1'
-    with running(Kit(scene=document)) as ours, running(OnlyAScene(document)) as other:
+    with running(Kit(cloud_file=document)) as ours, running(LoadingHooks(document)) as other:
         for name, path, calls in (('server', one, 100), ('servers', '/v2.1/servers/detail?all_tenants=1', 10)):
             left, right = (caller(app, path, TOKEN) for app in (ours, other))
             check(name, left, right)
@@ -61,12 +61,12 @@ def between_tests(servers: int, rounds: int) -> None:
     with Cloud() as cloud:
         report_times('start', [cost(lambda: Cloud().__enter__().stop()) for _ in range(5)])
         report_times('reset', [cost(cloud.reset) for _ in range(rounds)])
-        cloud.load(scene(servers))
+        cloud.load(cloud_file(servers))
         report_times('snapshot', [cost(lambda number=number: cloud.snapshot(f'{number}')) for number in range(rounds)])
         report_times('restore', [cost(lambda: cloud.restore('0')) for _ in range(rounds)])
 
 
-def scene(servers: int) -> dict:
+def cloud_file(servers: int) -> dict:
     return SyntheticCloud(servers, 5, 5, seed=1, now=utcnow()).document()
 
 

@@ -16,8 +16,8 @@ from computeapi import config, serve
 from computeapi.clock import utcnow
 from computeapi.db import schema
 from computeapi.db.engine import store_of
-from computeapi.kit.scenes.populating import populate
-from computeapi.kit.scenes.synthetic import SyntheticCloud
+from computeapi.kit.cloud_files.populating import populate
+from computeapi.kit.cloud_files.synthetic import SyntheticCloud
 from computeapi.main import Service
 from computeapi.serve import bootstrap
 from computeapi.serve.directory import opened

@@ -23,8 +23,8 @@ from computeapi.db import bulk, schema
 from computeapi.db.engine import Store, store_of
 from computeapi.db.tables.compute import keypairs
 from computeapi.db.tables.servers import migrations, server_actions, servers
-from computeapi.kit.scenes.populating import populate
-from computeapi.kit.scenes.synthetic import SyntheticCloud
+from computeapi.kit.cloud_files.populating import populate
+from computeapi.kit.cloud_files.synthetic import SyntheticCloud
 from computeapi.main import Service
 from computeapi.pipeline import load
 from computeapi.serve import bootstrap

@@ -36,8 +36,8 @@ LOADED_LATE = {
     'run': ('computeapi.kit.options', 'add_run'),
     'replay': ('computeapi.kit.replay.command', 'add'),
     'explain': ('computeapi.explanation', 'add'),
-    'populate': ('computeapi.kit.scenes.commands', 'add_populate'),
-    'clone': ('computeapi.kit.scenes.commands', 'add_clone'),
+    'populate': ('computeapi.kit.cloud_files.commands', 'add_populate'),
+    'clone': ('computeapi.kit.cloud_files.commands', 'add_clone'),
 }
 """The functions that add the arguments of commands that take a while to load anyway."""
 

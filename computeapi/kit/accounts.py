@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from computeapi.kit.scenes.accounts import UserAccount
+    from computeapi.kit.cloud_files.accounts import UserAccount
 
 
 class KnownAccounts:

@@ -30,8 +30,8 @@ from computeapi.serve.hooks import Backend, ServiceHooks
 from computeapi.web.filters import Environ, URLMap, WSGIApp
 
 if TYPE_CHECKING:
-    from computeapi.kit.scenes.accounts import UserAccount
-    from computeapi.kit.scenes.document import Document
+    from computeapi.kit.cloud_files.accounts import UserAccount
+    from computeapi.kit.cloud_files.document import Document
 
 __all__ = ['CONTROL_PATH', 'TOKEN_VARIABLE', 'URL_VARIABLE', 'Kit']
 
@@ -50,7 +50,7 @@ class Kit(ServiceHooks):
     """The tools for one cloud, with the hooks into it, and the control API, which requires `token`.
 
     journal: a file to which requests are appended; OSError. Close the kit at the end.
-    scene: a cloud file with the initial content.  told: is called with each user that is loaded.
+    cloud_file: a cloud file with the initial content.  told: is called with each user that is loaded.
     seed: from which IDs, addresses and passwords are drawn.
     webhook_allow: networks that webhooks may connect to, besides the loopback; Invalid.
     """
@@ -59,14 +59,14 @@ class Kit(ServiceHooks):
         self,
         token: str | None = None,
         journal: Path | str | None = None,
-        scene: 'Path | Document | None' = None,
+        cloud_file: 'Path | Document | None' = None,
         told: 'Callable[[UserAccount], None]' = lambda account: None,
         seed: Seed | None = None,
         webhook_allow: Iterable[str] = (),
     ):
         # Hexadecimal, because a token in base64 may start with "-" and be taken for an option.
         self.token = token or secrets.token_hex(24)
-        self.tools, self.told = Tools(scene, seed, webhook_allow), told
+        self.tools, self.told = Tools(cloud_file, seed, webhook_allow), told
         if journal is not None:
             self.tools.journal.write_to(journal)
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from computeapi.errors import Invalid
 
 if TYPE_CHECKING:
+    from computeapi.kit.cloud_files.accounts import UserAccount
     from computeapi.kit.kit import Kit
-    from computeapi.kit.scenes.accounts import UserAccount
 
 ASKING = ('control_token', 'journal', 'load', 'hints', 'seed')
 """Each of these options makes `serve` have a kit."""

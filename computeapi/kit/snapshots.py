@@ -18,7 +18,7 @@ from computeapi.kit.seed import Drawn, Seed
 from computeapi.serve.directory import Directory, database, removed_with
 
 if TYPE_CHECKING:
-    from computeapi.kit.scenes.accounts import UserAccount
+    from computeapi.kit.cloud_files.accounts import UserAccount
 
 MOST = 100
 LONGEST_NAME = 255

@@ -27,8 +27,8 @@ from computeapi.main import Service
 from computeapi.serve.directory import Directory
 
 if TYPE_CHECKING:
-    from computeapi.kit.scenes.accounts import UserAccount
-    from computeapi.kit.scenes.document import Document
+    from computeapi.kit.cloud_files.accounts import UserAccount
+    from computeapi.kit.cloud_files.document import Document
 
 INITIAL = 'initial'
 """The snapshot that is taken when a cloud is ready, and that a reset restores."""
@@ -42,11 +42,11 @@ class Tools:
 
     def __init__(
         self,
-        scene: 'Path | Document | None' = None,
+        cloud_file: 'Path | Document | None' = None,
         seed: Seed | None = None,
         webhook_allow: Iterable[str] = (),
     ) -> None:
-        """scene: a cloud file, or a document, with the initial content.
+        """cloud_file: a cloud file, or a document, with the initial content.
         webhook_allow: networks that webhooks may connect to, besides the loopback; Invalid."""
         self.seed = seed or Seed()
         # All requests pass through it.
@@ -57,7 +57,7 @@ class Tools:
         self.events = Events(self.clock)
         self.webhooks = Webhooks(self.events, webhook_allow)
         self.hints = Hints()
-        self.scene = scene
+        self.cloud_file = cloud_file
         self.accounts = KnownAccounts()
         self.faults = Faults(self.clock, lambda: self.service.platform.tasks.hasten_all())
         self.plans = Plans(self.hasten, self._store)
@@ -83,8 +83,8 @@ class Tools:
         self.service = service
         self.snapshots = CloudSnapshots(service.store, directory, self.seed, self.accounts)
         self.clock.on_change(service.found_otherwise, service.platform.tasks.wake)
-        if self.scene is not None:
-            self.load(self.scene)
+        if self.cloud_file is not None:
+            self.load(self.cloud_file)
         # A branch may start from a snapshot with cells that were down.
         self.cells.found_otherwise()
         self.snapshot(INITIAL)
@@ -143,10 +143,10 @@ class Tools:
 
         Returns the accounts of the users in it.
         """
-        from computeapi.kit.scenes import loading
-        from computeapi.kit.scenes.document import SceneSource
+        from computeapi.kit.cloud_files import loading
+        from computeapi.kit.cloud_files.document import CloudFileSource
 
-        source = SceneSource(given)
+        source = CloudFileSource(given)
         with self.standing_still(), self.seed.during('load'):
             found = loading.load(self.service, source)
             self.seed.keep_apart(source.document)

@@ -13,6 +13,9 @@ from oslo_config import cfg
 from computeapi import config, serve
 from computeapi.consoles.listeners import open_default_listeners
 from computeapi.kit.clock import CloudClock
+from computeapi.kit.cloud_files import exporting
+from computeapi.kit.cloud_files.accounts import UserAccount
+from computeapi.kit.cloud_files.document import commented
 from computeapi.kit.events import Events
 from computeapi.kit.faults import Faults
 from computeapi.kit.hints import Hints
@@ -21,9 +24,6 @@ from computeapi.kit.kit import CONTROL_PATH, TOKEN_VARIABLE, URL_VARIABLE, Kit
 from computeapi.kit.outages import CellOutages, HostOutages, NeighbourOutages
 from computeapi.kit.plans import Plans
 from computeapi.kit.releases import options_of
-from computeapi.kit.scenes import exporting
-from computeapi.kit.scenes.accounts import UserAccount
-from computeapi.kit.scenes.document import commented
 from computeapi.kit.seed import NOTHING, Seed
 from computeapi.kit.tools import INITIAL, Tools
 from computeapi.kit.webhooks import Webhooks
@@ -99,7 +99,7 @@ class Cloud:
             given[POLICY_FILE] = str(Path(str(rules)).resolve(strict=True))
         self._conf = conf or config.load(overrides={('simulated', 'hosts'): hosts, **newest, **given})
         self._port, self._prepare, self._journal_file = port, prepare, journal
-        self._scene = Path(load) if isinstance(load, str) else load
+        self._cloud_file = Path(load) if isinstance(load, str) else load
         self._told, self._given = told, list[UserAccount]()
         self._seed, self._drawn = seed, NOTHING
         self._webhook_allow = tuple(webhook_allow)
@@ -133,7 +133,7 @@ class Cloud:
         self._prepare(self._directory)
         serve.configure(conf, self._directory)
         seed = Seed(self._seed, self._drawn)
-        kit = Kit(None, self._journal_file, self._scene, self._told, seed, self._webhook_allow)
+        kit = Kit(None, self._journal_file, self._cloud_file, self._told, seed, self._webhook_allow)
         stack.enter_context(closing(kit))
         listeners = open_default_listeners(conf, stack, HOST, conf.api.public_url or serve.url(listening))
         app, own = stack.enter_context(serve.running(conf, self._directory, hooks=kit, listeners=listeners))

@@ -7,12 +7,12 @@ import pytest
 import yaml
 
 from computeapi.cli import main
-from computeapi.kit.scenes.anonymity import Anonymity
-from computeapi.kit.scenes.clone_compute import ClonedCompute
-from computeapi.kit.scenes.cloning import clone
+from computeapi.kit.cloud_files.anonymity import Anonymity
+from computeapi.kit.cloud_files.clone_compute import ClonedCompute
+from computeapi.kit.cloud_files.cloning import clone
 from computeapi.testing import Cloud
 from tests.kit.conftest import HTTP
-from tests.kit.test_scenes import LISTS, SCENE, problems, sorted_lists
+from tests.kit.test_cloud_files import CLOUD_FILE, LISTS, problems, sorted_lists
 
 # The APIs do not show a server's internal number, or an image's data.
 INEXACT = {
@@ -23,7 +23,7 @@ INEXACT = {
 
 @pytest.fixture
 def loaded(cloud, http):
-    cloud.load(SCENE)
+    cloud.load(CLOUD_FILE)
     http.log_in()
     for path in LISTS:
         http.get(path)
@@ -56,7 +56,7 @@ def test_a_clone_answers_as_its_original(loaded, http):
 
 def test_a_clone_is_whole_however_short_the_pages_of_lists_are(loaded):
     there, _ = clone(loaded.connection())
-    with Cloud(hosts=2, load=SCENE, options={('api', 'max_limit'): 1}) as short:
+    with Cloud(hosts=2, load=CLOUD_FILE, options={('api', 'max_limit'): 1}) as short:
         admin = short.connection()
         for name in ('one', 'two'):
             admin.compute.create_keypair(name=name)

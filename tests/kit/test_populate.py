@@ -19,12 +19,12 @@ from computeapi.cli import main
 from computeapi.clock import utcnow
 from computeapi.db.bulk import INDEXES
 from computeapi.errors import Error
-from computeapi.kit.scenes.document import SceneSource
-from computeapi.kit.scenes.filling import CHUNK, drawn_ids
-from computeapi.kit.scenes.populating import populate
-from computeapi.kit.scenes.synthetic import SyntheticCloud
+from computeapi.kit.cloud_files.document import CloudFileSource
+from computeapi.kit.cloud_files.filling import CHUNK, drawn_ids
+from computeapi.kit.cloud_files.populating import populate
+from computeapi.kit.cloud_files.synthetic import SyntheticCloud
 from computeapi.testing import Cloud
-from tests.kit.test_scenes import problems
+from tests.kit.test_cloud_files import problems
 
 NOW = datetime(2026, 1, 31)
 UNDER_WAY = ('is still', 'has power state 0', 'a task is left', 'never ended', 'has no fault')
@@ -74,7 +74,7 @@ def test_the_same_seed_makes_the_same_cloud():
 
     assert first == second
     assert first['servers'] != other['servers']
-    assert SceneSource(first).check() == first
+    assert CloudFileSource(first).check() == first
 
 
 def test_ids_are_uuids_that_grow():

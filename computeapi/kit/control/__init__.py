@@ -1,6 +1,7 @@
 """The control API: the tools of a kit, for other processes."""
 
 from computeapi.kit.control.clock import CloudTime
+from computeapi.kit.control.content import ContentController
 from computeapi.kit.control.dry_run import DryRuns
 from computeapi.kit.control.events import EventHistory
 from computeapi.kit.control.faults import FaultRules
@@ -8,7 +9,6 @@ from computeapi.kit.control.hints import GivenHints
 from computeapi.kit.control.journal import RequestJournal
 from computeapi.kit.control.outages import CellsDown, HostsDown, NeighboursAway
 from computeapi.kit.control.plans import StatePlans
-from computeapi.kit.control.scenes import CloudScene
 from computeapi.kit.control.service import ControlApp
 from computeapi.kit.control.state import CloudState, NamedSnapshots
 from computeapi.kit.control.webhooks import EventWebhooks
@@ -18,7 +18,7 @@ from computeapi.web.filters import FaultWrap, RequestId, WSGIApp
 CONTROLLERS = (
     CloudState,
     NamedSnapshots,
-    CloudScene,
+    ContentController,
     CloudTime,
     RequestJournal,
     EventHistory,

@@ -280,7 +280,7 @@ INTERRUPTIONS = {
     'killed-reset-and-deleted': (killed, reset_and_deleted),
 }
 ABORTS = {'aborted': (aborted, nothing), 'killed-and-aborted': (killed, aborted)}
-SCENES = [
+CASES = [
     *itertools.product(CHANGES, INTERRUPTIONS),
     *itertools.product(['live-migrate', 'live-migrate-checked'], ABORTS),
 ]
@@ -295,7 +295,7 @@ def steps(name, interruption, database):
     return range(zlib.crc32(f'{name} {interruption} {database}'.encode()) % stride, MOST_STEPS, stride)
 
 
-@pytest.mark.parametrize(('change', 'interruption'), SCENES)
+@pytest.mark.parametrize(('change', 'interruption'), CASES)
 def test_between_any_two_steps(cloud, database, change, interruption):
     before, ask = CHANGES[change]
     during, after = (INTERRUPTIONS | ABORTS)[interruption]
