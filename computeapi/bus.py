@@ -51,7 +51,7 @@ class Unanswered(Exception):
     """The broker is away, or no answer came in time: whether the call was executed is unknown."""
 
 
-class Unheard(Exception):
+class RemoteFailure(Exception):
     """The remote side could not handle the call, or failed in it; `str(error)` is for the log."""
 
 
@@ -166,7 +166,7 @@ class Bus:
         self.closing = threading.Event()
 
     def call(self, topic: str, method: str, seconds: float, /, **arguments: Any) -> Any:
-        """Call a method of the server of a topic and return its answer; raises Unanswered or Unheard.
+        """Call a method of the server of a topic and return its answer; raises Unanswered or RemoteFailure.
 
         seconds: the time limit. The server sends heartbeats during the call; without them, the call ends early.
         """
@@ -193,12 +193,12 @@ class Bus:
         except TimeoutError as error:
             raise Unanswered('the bus accepted no message') from error
         except self.library.RemoteError as error:
-            raise Unheard(f'{error.exc_type}: {error.value}') from None
+            raise RemoteFailure(f'{error.exc_type}: {error.value}') from None
         except (self.library.MessagingException, *self.broker_errors) as error:
             raise Unanswered(str(error)) from None
         except Exception as error:
             # An exception class that Python can import is raised as it is, with a traceback of the remote side.
-            raise Unheard(next(iter(str(error).splitlines()), type(error).__name__)) from None
+            raise RemoteFailure(next(iter(str(error).splitlines()), type(error).__name__)) from None
 
     def _release_after(self, answer: Future[Any], ask: Callable[[], Any]) -> None:
         try:

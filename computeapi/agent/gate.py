@@ -125,15 +125,15 @@ class ConsoleGate:
 
     def _route(self, outside: socket.socket) -> ConsoleRoute | None:
         """The route for the word that the other side sends first."""
-        said, deadline = b'', time.monotonic() + WORD_SECONDS
-        while not said.endswith(END):
+        received, deadline = b'', time.monotonic() + WORD_SECONDS
+        while not received.endswith(END):
             outside.settimeout(max(0.01, deadline - time.monotonic()))
-            block = outside.recv(LONGEST_WORD + 1 - len(said))
+            block = outside.recv(LONGEST_WORD + 1 - len(received))
             if not block:
                 return None
-            said += block
+            received += block
         with self.lock:
-            route = self.routes.get(said.decode('ascii', 'replace').rstrip())
+            route = self.routes.get(received.decode('ascii', 'replace').rstrip())
         return route if route is not None and route.until >= time.monotonic() else None
 
 

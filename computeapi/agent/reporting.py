@@ -11,7 +11,7 @@ from computeapi import __version__
 from computeapi.backends.hypervisor import Capability, Hypervisor
 from computeapi.backends.hypervisor.remote.calls import CONTROL, EXPECTATION, REPORT, Expectation, Report
 from computeapi.backends.hypervisor.remote.signing import Keys, sign
-from computeapi.bus import Bus, Unanswered, Unheard
+from computeapi.bus import Bus, RemoteFailure, Unanswered
 
 LOG = logging.getLogger(__name__)
 # Workers answer at once; if none is there yet, the report is repeated soon.
@@ -31,10 +31,10 @@ class Reporter:
     def report(self) -> None:
         """Send one report; errors are logged when they begin."""
         try:
-            said = sign(self.keys, 'report', {'report': REPORT.write(self.made())})
-            found = self.bus.call(CONTROL, 'report', REPORT_SECONDS, **said)
+            signed = sign(self.keys, 'report', {'report': REPORT.write(self.made())})
+            found = self.bus.call(CONTROL, 'report', REPORT_SECONDS, **signed)
             expected: Expectation = EXPECTATION.read(found)
-        except (Unanswered, Unheard) as error:
+        except (Unanswered, RemoteFailure) as error:
             return self.go_unheard(str(error))
         if expected.refused:
             return self.go_unheard(expected.refused)

@@ -21,7 +21,7 @@ def held(server_id: str, network_info: Iterable[Mapping[str, Any]]) -> list[dict
     return [{'server_id': server_id, 'address': address, 'version': version} for address, version in versions.items()]
 
 
-def keep(connection: sa.Connection, server_id: str, network_info: Iterable[Mapping[str, Any]]) -> None:
+def update(connection: sa.Connection, server_id: str, network_info: Iterable[Mapping[str, Any]]) -> None:
     """Update the server's rows to these interfaces, if they differ: most changes do not affect them."""
     rows = held(server_id, network_info)
     known = set(connection.scalars(KNOWN, {'server': server_id}))

@@ -210,7 +210,7 @@ def insert_all(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> 
     connection.execute(records.insertion(servers), [derived(values) for values in rows])
     for values in rows:
         if values['network_info']:
-            addresses.keep(connection, values['uuid'], values['network_info'])
+            addresses.update(connection, values['uuid'], values['network_info'])
         quota_usages.count(connection, quota_usages.of_server(values))
 
 
@@ -293,7 +293,7 @@ def _follow(
     """Update what depends on a server's values in other tables."""
     _recount(connection, before, values)
     if 'network_info' in values:
-        addresses.keep(connection, server_id, values['network_info'])
+        addresses.update(connection, server_id, values['network_info'])
 
 
 def _change_all(connection: sa.Connection, values: Mapping[str, Any], *conditions: sa.ColumnElement[bool]) -> None:

@@ -123,8 +123,8 @@ def kit_of(options: argparse.Namespace) -> Iterator[Kit | None]:
         option = '--' + asked[0].replace('_', '-')
         raise Invalid(f'{option} requires --in-memory: a reset would delete everything in the data directory.')
     if options.seed is not None and not is_loopback(options.host):
-        told = 'The passwords of this cloud are derived from --seed: anybody who can guess it can log in at'
-        print(f'computeapi: {told} {options.host}', file=sys.stderr)
+        warning = 'The passwords of this cloud are derived from --seed: anybody who can guess it can log in at'
+        print(f'computeapi: {warning} {options.host}', file=sys.stderr)
     from computeapi.kit.kit import Kit
     from computeapi.kit.seed import Seed
 

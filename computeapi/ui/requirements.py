@@ -34,7 +34,7 @@ def requirements() -> dict[str, Any]:
     names = [operation.action for operation in api.operations() if operation.path == PATH and operation.action]
     by_action = {name: list(those_of(name, found)) for name in (*names, 'delete')}
     return {
-        'actions': {name: told for name, told in by_action.items() if told} | {CONSOLE: [_console()]},
+        'actions': {name: needed for name, needed in by_action.items() if needed} | {CONSOLE: [_console()]},
         'statuses': {str(state): status for state, status in STATUS.items()},
         'owner': owner_of(None),
     }

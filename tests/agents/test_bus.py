@@ -20,7 +20,7 @@ from cryptography.x509.oid import NameOID
 from oslo_config import cfg
 
 from computeapi import bus, config
-from computeapi.bus import Bus, Unanswered, Unheard
+from computeapi.bus import Bus, RemoteFailure, Unanswered
 from computeapi.observers.database_metrics import DatabaseMetrics
 from tests import broker
 from tests.deployment.conftest import free_port
@@ -76,7 +76,7 @@ def answered(caller, topic):
 
 def test_what_is_asked_is_answered_and_mistakes_are_told(served):
     assert served.call('echo', 'say', 10, word={'a': [1, None]}) == {'a': [1, None]}
-    with pytest.raises(Unheard, match='there is nothing'):
+    with pytest.raises(RemoteFailure, match='there is nothing'):
         served.call('echo', 'fail', 10)
     assert served.obstacle(5) is None
 

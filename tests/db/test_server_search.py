@@ -82,7 +82,7 @@ def rows(store):
         for row in made:
             row['tags'] = draw.sample(['red', 'green', 'blue'], draw.randrange(3))
             servers.set_tags(connection, row['uuid'], row['tags'])
-            addresses.keep(connection, row['uuid'], row['network_info'])
+            addresses.update(connection, row['uuid'], row['network_info'])
     return made
 
 

@@ -53,10 +53,10 @@ class MigrationReceiver:
 
     def _take(self, connection: socket.socket) -> None:
         with connection.makefile('rwb') as file:
-            said = json.loads(file.readline(MOST_BYTES))
-            if hmac.compare_digest(str(said['word']), self.word):
-                begun = datetime.fromisoformat(said['machine']['created_at'])
-                self.store.change(_put, VirtualMachine(**said['machine'] | {'host': self.host, 'created_at': begun}))
+            message = json.loads(file.readline(MOST_BYTES))
+            if hmac.compare_digest(str(message['word']), self.word):
+                begun = datetime.fromisoformat(message['machine']['created_at'])
+                self.store.change(_put, VirtualMachine(**message['machine'] | {'host': self.host, 'created_at': begun}))
                 file.write(TAKEN)
 
 

@@ -89,7 +89,7 @@ class ImageFiles:
             os.fsync(file.fileno())
         return Written(path, size, checksum.hexdigest(), hash_value.hexdigest())
 
-    def keep(self, image_id: str, written: Written) -> None:
+    def store(self, image_id: str, written: Written) -> None:
         """Make it the data of the image."""
         written.path.replace(self.directory / image_id)
         self._sweep(image_id)

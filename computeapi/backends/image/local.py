@@ -179,7 +179,7 @@ class LocalImages:
         """Of two concurrent uploads, the first to finish wins."""
         _saving(image)
         # The file is in place before the status is active; nobody reads it before that.
-        self.files.keep(image.id, written)
+        self.files.store(image.id, written)
         return {
             'status': 'active',
             'size': written.size,

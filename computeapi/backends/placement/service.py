@@ -58,10 +58,10 @@ class PlacementService:
             self._request('PUT', _path(provider.id), {'name': provider.name})
         for part, wanted in self._wanted(provider).items():
             found = self._request('GET', _path(provider.id, part))
-            said = wanted(found[part])
-            if said != found[part]:
+            changed = wanted(found[part])
+            if changed != found[part]:
                 generation = {'resource_provider_generation': found['resource_provider_generation']}
-                self._request('PUT', _path(provider.id, part), {part: said, **generation})
+                self._request('PUT', _path(provider.id, part), {part: changed, **generation})
 
     def differences(self, provider: Provider) -> list[str]:
         known = self._known(provider.id)

@@ -42,12 +42,12 @@ class Survey(NamedTuple):
     def trail(self) -> list[str]:
         """How many hosts each filter left, for the filters that rejected some."""
         (_, left), *filters = self.steps
-        told = [f'{len(left)} hosts to begin with']
+        summary = [f'{len(left)} hosts to begin with']
         for name, passed in filters:
             if len(passed) < len(left):
-                told.append(f'{name}: {len(passed)} hosts')
+                summary.append(f'{name}: {len(passed)} hosts')
             left = passed
-        return told
+        return summary
 
 
 class Scheduler:
@@ -76,24 +76,24 @@ class Scheduler:
     def allocate(
         self,
         spec: Spec,
-        keep: Callable[[sa.Connection, HostState], None],
+        record: Callable[[sa.Connection, HostState], None],
         check: Callable[[HostState], None] | None = None,
         fits: Callable[[HostState], bool] = lambda host: True,
     ) -> HostState:
         """Choose a host and claim what the server needs there; NoValidHost, AgentsSilent, and any error of *check*.
 
-        keep: records the host in the transaction of the claim, so that no claim is without its reason.
+        record: records the host in the transaction of the claim, so that no claim is without its reason.
         check: is called for a host before anything is claimed there.
         fits: whether a host that passes the filters is acceptable.
         """
         for host in self.promising(spec):
-            if fits(host) and self._take(spec, host, keep, check):
+            if fits(host) and self._take(spec, host, record, check):
                 return host
         # If there is none, or others were faster, all hosts are checked one by one, also for the message.
         self.agent_silence.check()
         survey = self.candidates(spec)
         for host in filter(fits, survey.best):
-            if self._take(spec, host, keep, check):
+            if self._take(spec, host, record, check):
                 return host
         raise self.refusal(spec, survey)
 
@@ -101,7 +101,7 @@ class Scheduler:
         self,
         spec: Spec,
         host: HostState,
-        keep: Callable[[sa.Connection, HostState], None],
+        record: Callable[[sa.Connection, HostState], None],
         check: Callable[[HostState], None] | None,
     ) -> bool:
         """Claim what the server needs on the host; returns whether there is room."""
@@ -112,7 +112,7 @@ class Scheduler:
             return False
         with self.store.write() as connection:
             if claim(connection, spec, host, self.ratios):
-                keep(connection, host)
+                record(connection, host)
                 return True
         return False
 

@@ -33,7 +33,7 @@ def find(job: Job, spec: Spec, asking: Asking, go_on: GoingOn | None = None, **v
 
     values: further columns of its row.  go_on: performs the next steps in the same transaction. NoValidHost."""
 
-    def keep(connection: sa.Connection, host: HostState) -> None:
+    def record(connection: sa.Connection, host: HostState) -> None:
         values.update(host=host.name, node=host.node, availability_zone=host.zone)
         if go_on is None:
             job.write(connection, **values)
@@ -45,7 +45,7 @@ def find(job: Job, spec: Spec, asking: Asking, go_on: GoingOn | None = None, **v
     while True:
         if job.server.host is None:
             others = replace(spec, ignored_hosts=spec.ignored_hosts | refusing)
-            allocate(job.platform, job.server, others, keep, asking())
+            allocate(job.platform, job.server, others, record, asking())
         host = job.server.host or ''
         if is_told(job.platform, job.server, host):
             return
@@ -59,20 +59,20 @@ def allocate(
     platform: Platform,
     server: Server,
     spec: Spec,
-    keep: Callable[[sa.Connection, HostState], None],
+    record: Callable[[sa.Connection, HostState], None],
     asking: Sequence[Port],
     check: Callable[[HostState], None] | None = None,
 ) -> HostState:
     """Like the scheduler's `allocate`, for a server whose ports may request resources, which they hold from then on."""
     if platform.mirror is None or not asking:
-        return platform.scheduler.allocate(spec, keep, check)
+        return platform.scheduler.allocate(spec, record, check)
     there = dict(besides(platform.mirror, asking))
     if held := platform.store.query(allocations.held_for_ports, server.uuid, server.host):
         # The host that the server is already on needs no more resources.
         there[server.host or ''] = held
 
     def keep_both(connection: sa.Connection, host: HostState) -> None:
-        keep(connection, host)
+        record(connection, host)
         allocations.hold_for_ports(connection, server.uuid, host.name, there[host.name])
 
     return platform.scheduler.allocate(spec, keep_both, check, fits=lambda host: host.name in there)

@@ -70,12 +70,12 @@ class ExternalEvents:
     def _look_at_ports(self, context: Context, events: Sequence[Event]) -> None:
         """Let workers refresh the ports that changed, and resume tasks that wait for a connection. It is not done here,
         because the network service waits for the answer and must not be called meanwhile."""
-        told = {event.server_id for event in events if event.name in NETWORK}
+        affected = {event.server_id for event in events if event.name in NETWORK}
         changed = {event.server_id for event in events if event.name in NETWORK and event.name not in PLUGGED}
-        if not told:
+        if not affected:
             return
         with self.tasks.adding() as connection:
-            for server_id in sorted(told):
+            for server_id in sorted(affected):
                 if plugged := plugged_of(events, server_id):
                     server_migrations.note_plugged(connection, server_id, plugged)
                 if server_id in changed:
@@ -110,8 +110,8 @@ class ExternalEvents:
 
 def plugged_of(events: Iterable[Event], server_id: str) -> dict[str, str]:
     """The results of connecting the server's ports, by port."""
-    told = (each for each in events if each.name == VIF_PLUGGED and each.server_id == server_id)
-    return {each.tag: each.status for each in told if each.tag}
+    connected = (each for each in events if each.name == VIF_PLUGGED and each.server_id == server_id)
+    return {each.tag: each.status for each in connected if each.tag}
 
 
 def outcome_of(event: Event, server: Server | None) -> Outcome:

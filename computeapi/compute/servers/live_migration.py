@@ -157,7 +157,7 @@ class LiveMigrations:
             self.platform.hypervisor.check_live_migration(server, found.name)
             check_storage(self.platform.hypervisor, server, found.name, copies)
 
-        def keep(connection: sa.Connection, found: HostState) -> None:
+        def record(connection: sa.Connection, found: HostState) -> None:
             migration_id = self._begin_in(connection, context, server, host, force, copies)
             server_migrations.change(connection, migration_id, moves.destination(found))
 
@@ -166,7 +166,7 @@ class LiveMigrations:
             if force and host == server.host:
                 raise Invalid(f'Unable to migrate instance ({server.uuid}) to current host ({host}).')
             asking = bandwidth.asked_by(self.platform, context, server)
-            bandwidth.allocate(self.platform, server, spec, keep, asking, check)
+            bandwidth.allocate(self.platform, server, spec, record, asking, check)
         except (Invalid, NoValidHost, HypervisorError) as error:
             self._record_failure(context, server, error)
             before = 'Migration pre-check error: ' if isinstance(error, HypervisorError) else ''

@@ -105,14 +105,14 @@ def claim(job: Job, migration: Migration, spec: Spec) -> Migration:
     """Find a host and claim an allocation there; returns the updated migration."""
     found: dict[str, Any] = {}
 
-    def keep(connection: sa.Connection, host: HostState) -> None:
+    def record(connection: sa.Connection, host: HostState) -> None:
         # If the server was deleted meanwhile, nobody would release what is claimed now.
         job.write(connection)
         found.update(destination(host), updated_at=job.clock())
         server_migrations.change(connection, migration.id, found)
 
     asking = bandwidth.asked_by(job.platform, job.elevated, job.server)
-    bandwidth.allocate(job.platform, job.server, spec, keep, asking)
+    bandwidth.allocate(job.platform, job.server, spec, record, asking)
     return migration._replace(**found)
 
 

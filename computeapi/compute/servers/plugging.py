@@ -32,11 +32,11 @@ def wait_there(job: Job, port_ids: Collection[str]) -> None:
 
     def waiting() -> list[str]:
         migration = moves.migration_of(job)
-        told = migration.plugged or {}
+        plugged = migration.plugged or {}
         for port_id in port_ids:
-            if told.get(port_id) == FAILED and job.platform.conf.vif_plugging_is_fatal:
+            if plugged.get(port_id) == FAILED and job.platform.conf.vif_plugging_is_fatal:
                 raise PortBindingFailed(id=port_id, host=migration.dest_host)
-        return [port_id for port_id in port_ids if port_id not in told]
+        return [port_id for port_id in port_ids if port_id not in plugged]
 
     wait_while(job, STEP_THERE, waiting)
 

@@ -26,7 +26,7 @@ def let_go(platform: Platform, task: Task, server: Server | None) -> None:
     disks.release(platform, thawed(task.context).elevated(), task.server_id, task.arguments['volume_id'])
 
 
-def keep(job: Job, error: Exception) -> None:
+def keep_volume(job: Job, error: Exception) -> None:
     """Keep the old volume attached and discard the new one; the other way round if the server already has the new
     volume, whatever block storage answers."""
     volumes, device = job.platform.volumes, device_of_task(job)
@@ -58,7 +58,7 @@ SWAP = Transition(
     beside=True,
     allowed={VMState.ACTIVE, VMState.PAUSED, VMState.RESIZED},
     capability=Capability.SWAP_VOLUME,
-    failed=keep,
+    failed=keep_volume,
     undo=let_go,
 )
 

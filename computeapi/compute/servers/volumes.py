@@ -51,14 +51,14 @@ def take_back(job: Job, error: Exception) -> None:
 ATTACH = Transition('attach_volume', beside=True, allowed=ATTACHABLE, failed=take_back, undo=let_go)
 
 
-def keep(job: Job, error: Exception) -> None:
+def keep_attached(job: Job, error: Exception) -> None:
     """The volume stays attached as before."""
     if (device := device_of_task(job)) is not None and device.volume_id is not None:
         job.platform.volumes.stop_detaching(job.elevated, device.volume_id)
     abandon(job, error)
 
 
-DETACH = Transition('detach_volume', beside=True, allowed=ATTACHABLE | {VMState.SUSPENDED}, failed=keep)
+DETACH = Transition('detach_volume', beside=True, allowed=ATTACHABLE | {VMState.SUSPENDED}, failed=keep_attached)
 FIXED = ('id', 'serverId', 'device', 'tag')
 
 

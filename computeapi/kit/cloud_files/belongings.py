@@ -38,7 +38,7 @@ def load(content: CloudContent) -> None:
         except Invalid as error:
             raise CloudFileError((*place, 'public_key'), str(error)) from None
         row |= {'id': content.number('keypairs'), 'user_id': owner, 'fingerprint': fingerprint}
-        content.keep('keypairs', row | {'created_at': row['created_at'] or content.now}, place)
+        content.add_row('keypairs', row | {'created_at': row['created_at'] or content.now}, place)
     for place, entry in content.entries('server_groups'):
         row = content.make('server_groups', entry, place)
         row['user_id'] = row['user_id'] or content.user(entry, place)

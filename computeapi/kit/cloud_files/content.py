@@ -206,10 +206,10 @@ class CloudContent:
             row['created_at'] = row['created_at'] or self.now
         if 'updated_at' in row and bulk.is_required(kind.table, 'updated_at'):
             row['updated_at'] = row['updated_at'] or row['created_at']
-        self.keep(section, row, place)
+        self.add_row(section, row, place)
         return row
 
-    def keep(self, section: str, row: Values, place: Place) -> None:
+    def add_row(self, section: str, row: Values, place: Place) -> None:
         kind, index = REFERABLE[section], self.index(section)
         if row[kind.id] in index.rows:
             raise CloudFileError(place, f'{row[kind.id]} already exists')

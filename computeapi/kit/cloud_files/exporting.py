@@ -20,13 +20,13 @@ def export(service: Service, *, hashes: bool = False) -> tuple[dict[str, Any], l
     check_built_in(service)
     files = built_in('image', LocalImages, service.images).files
     with service.store.read() as connection:
-        told = Export(connection, hashes=hashes)
-        identity.export(told)
-        hosts.export(told)
-        belongings.export(told)
-        images.export(told, files)
-        ports = network_export.export(told)
-        volumes.export(told)
-        ServerExport(told, ports).write()
+        exported = Export(connection, hashes=hashes)
+        identity.export(exported)
+        hosts.export(exported)
+        belongings.export(exported)
+        images.export(exported, files)
+        ports = network_export.export(exported)
+        volumes.export(exported)
+        ServerExport(exported, ports).write()
     order = ['version', 'replace', *SECTIONS]
-    return {name: told.document[name] for name in order if name in told.document}, told.left_out
+    return {name: exported.document[name] for name in order if name in exported.document}, exported.left_out

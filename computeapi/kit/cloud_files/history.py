@@ -28,8 +28,8 @@ def load(content: CloudContent, server: Values, entry: Entry, place: Place, flav
         for number, move in enumerate(entry.get('migrations', ()))
     ]
     if server['vm_state'] == VMState.RESIZED and not any(move['status'] == 'finished' for move in moves):
-        told = {'type': 'resize', 'status': 'finished', 'source_host': server['host'], 'dest_host': server['host']}
-        moves.append(_move(content, server, told, place, flavor))
+        resize = {'type': 'resize', 'status': 'finished', 'source_host': server['host'], 'dest_host': server['host']}
+        moves.append(_move(content, server, resize, place, flavor))
     content.rows['migrations'].extend(moves)
     return moves
 

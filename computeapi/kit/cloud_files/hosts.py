@@ -100,8 +100,10 @@ def export(export: Export) -> None:
     off = {row['host'] for row in export.rows('hosts_off')}
     for row, entry in export.section('hosts'):
         service = services.get(row['host'], {})
-        told: dict[str, Any] = {name: service.get(name) for name in ('disabled', 'disabled_reason', 'forced_down')}
-        entry |= {name: value for name, value in told.items() if value} | ({'down': True} if row['host'] in off else {})
+        states: dict[str, Any] = {name: service.get(name) for name in ('disabled', 'disabled_reason', 'forced_down')}
+        entry |= {name: value for name, value in states.items() if value} | (
+            {'down': True} if row['host'] in off else {}
+        )
         if row['hypervisor_hostname'] == row['host']:
             del entry['hypervisor_hostname']
         if row['cpu_info'] == CPU:

@@ -72,7 +72,7 @@ def _role(content: CloudContent, name: str) -> str:
         if not content.row('roles', role_id)['domain_id']:
             return role_id
     row: Values = {'id': content.made_id('roles', name).replace('-', ''), 'domain_id': '', 'name': name}
-    content.keep('roles', row | {'description': '', 'immutable': False, 'extra': {}}, ())
+    content.add_row('roles', row | {'description': '', 'immutable': False, 'extra': {}}, ())
     return str(row['id'])
 
 

@@ -36,7 +36,7 @@ def kept_at_the_end(content: CloudContent, files: ImageFiles) -> Iterator[None]:
     try:
         yield
         for image_id, written in content.image_data.items():
-            files.keep(image_id, written)
+            files.store(image_id, written)
     finally:
         for written in content.image_data.values():
             files.discard(written)

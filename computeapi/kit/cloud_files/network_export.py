@@ -39,10 +39,12 @@ def export(export: Export) -> Ports:
     subnets = export.grouped('subnets', 'network_id')
     for row, entry in export.section('networks', beside=beside):
         for subnet in subnets.get(row['id'], ()):
-            told = export.entry(SUBNET, subnet) | {'gateway_ip': subnet['gateway_ip']} | told_of(subnet['id'], beside)
+            exported = (
+                export.entry(SUBNET, subnet) | {'gateway_ip': subnet['gateway_ip']} | told_of(subnet['id'], beside)
+            )
             if subnet['project_id'] == row['project_id']:
-                del told['project']
-            entry.setdefault('subnets', []).append(told)
+                del exported['project']
+            entry.setdefault('subnets', []).append(exported)
     rules = export.grouped('security_group_rules', 'security_group_id')
     for row, entry in export.section('security_groups', beside=beside):
         entry['rules'] = [export.entry(RULE, rule) for rule in rules.get(row['id'], ())]

@@ -294,7 +294,7 @@ def _join(content: CloudContent, book: AddressBook, router: Values, entry: Entry
     if owner == ROUTER_INTERFACE and 'fixed_ips' not in entry:
         gateways = [each for each in book.subnets[network_id] if each['gateway_ip']]
         entry = {'fixed_ips': [{'subnet': each['id'], 'ip_address': each['gateway_ip']} for each in gateways[:1]]}
-    content.keep('ports', row, place)
+    content.add_row('ports', row, place)
     finish_port(content, book, row, entry, place)
 
 

@@ -121,7 +121,7 @@ class LoadedServers:
         moves = history.load(content, row, entry, place, self.flavor)
         if vm_state == VMState.RESIZED:
             self._add_source(row, moves, on_volume)
-        self._keep(row, place)
+        self._add_row(row, place)
         return row
 
     def forget(self) -> None:
@@ -129,7 +129,7 @@ class LoadedServers:
         self.ports_of.clear()
         self.interfaces.clear()
 
-    def _keep(self, row: Values, place: Place) -> None:
+    def _add_row(self, row: Values, place: Place) -> None:
         if self.named:
             index = self.content.index('servers')
             if row['uuid'] in index.rows:

@@ -85,20 +85,20 @@ def _pause(run: list[Entry]) -> float:
 def _members(entries: list[Entry]) -> Iterator[RequestFinding]:
     """Lists of which several members were then requested one by one."""
     # By user and member ID: the list that contained it last. By list and operation: the members that were requested.
-    told: dict[tuple[str | None, str], Entry] = {}
+    returned_by: dict[tuple[str | None, str], Entry] = {}
     asked: dict[tuple[int, str], dict[str, int]] = {}
     lists: dict[int, Entry] = {}
     for entry in entries:
         if entry.method != 'GET' or entry.status != 200:
             continue
         for part in entry.path.split('/'):
-            source = told.get((entry.user, part))
+            source = returned_by.get((entry.user, part))
             if source is not None and entry.operation and source.service == entry.service:
                 asked.setdefault((source.number, entry.operation), {}).setdefault(part, entry.number)
         ids = members_of(entry.response.body)
         if len(ids) >= MEMBERS:
             lists[entry.number] = entry
-            told.update({(entry.user, each): entry for each in ids})
+            returned_by.update({(entry.user, each): entry for each in ids})
     for (number, operation), ids_asked in asked.items():
         if len(ids_asked) >= MEMBERS:
             text = (

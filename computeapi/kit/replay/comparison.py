@@ -49,11 +49,11 @@ def replay(
         answer = player.play(step)
         if other is None:
             recorded = expected._replace(body=player.ids.translate(expected.body))
-            told = list(compared(recorded, answer, headers=headers))
+            found = list(compared(recorded, answer, headers=headers))
         else:
             expected, answer = answer, other.play(step)
-            told = list(compared(expected, answer, headers=headers))
-        yield PlayedRequest(step.number, step.name, answer.status, told)
+            found = list(compared(expected, answer, headers=headers))
+        yield PlayedRequest(step.number, step.name, answer.status, found)
 
 
 def reason_to_skip(step: Recorded) -> str | None:

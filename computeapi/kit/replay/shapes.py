@@ -38,9 +38,9 @@ def _walk(value: Any, place: str) -> Iterator[tuple[str, str]]:
 def differences(expected: Any, given: Any) -> Iterator[str]:
     """Places that are missing, new, or of another type; items of a list are compared if both lists have some."""
     ones, others = kinds(expected), kinds(given)
-    told: list[str] = []
+    reported: list[str] = []
     for place in sorted(ones.keys() | others.keys()):
-        if any(_is_below(place, above) for above in told) or not _is_comparable(place, ones, others):
+        if any(_is_below(place, above) for above in reported) or not _is_comparable(place, ones, others):
             continue
         if place not in others:
             yield f'{place}: missing'
@@ -50,7 +50,7 @@ def differences(expected: Any, given: Any) -> Iterator[str]:
             yield f'{place or "the body"}: {_told(others[place])} instead of {_told(ones[place])}'
         else:
             continue
-        told.append(place)
+        reported.append(place)
 
 
 def _is_below(place: str, above: str) -> bool:

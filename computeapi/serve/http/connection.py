@@ -51,7 +51,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
         self.in_head, self.size, self.beside = False, 0, 0
         self.arriving: Exchange | None = None
         self.pieces: list[bytes] = []
-        self.paused = self.deaf = self.clogged = self.finished = self.is_owed_word = False
+        self.paused = self.ignores_data = self.clogged = self.finished = self.is_owed_word = False
         self.refused: HTTPStatus | None = None
         self.unsent = 0
 
@@ -100,7 +100,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
         self.finished = True
         self.end_feed()
         if self.keep_alive is not None:
-            self.keep_alive.hush()
+            self.keep_alive.stop_reading()
         if self.current is None and not self.clogged:
             self.transport.close()
 
@@ -132,29 +132,29 @@ class ClientConnection(WireRequest, asyncio.Protocol):
     # ------------------------------------------------------------------ what the client sends
 
     def data_received(self, data: bytes) -> None:
-        if self.deaf:
+        if self.ignores_data:
             return
-        if self.is_at_rest and self.hub.is_calm and len(data) < SHORT and (environ := whole(data, self.known)):
+        if self.is_at_rest and self.hub.has_spares and len(data) < SHORT and (environ := whole(data, self.known)):
             return self.begin_keep_alive(environ)
         self.beside += len(data)
         try:
             self.parse(data)
         except httptools.HttpParserError:
-            if not self.deaf:
+            if not self.ignores_data:
                 self.refuse(HTTPStatus.BAD_REQUEST)
-        if self.beside > LONGEST_HEAD and not self.deaf:
+        if self.beside > LONGEST_HEAD and not self.ignores_data:
             self.refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
 
     def eof_received(self) -> bool:
         """Whether the connection stays open: a client that sends nothing more may still wait for responses."""
-        self.deaf = self.finished = True
+        self.ignores_data = self.finished = True
         if self.arriving is not None and self.arriving.body is not None:
             self.arriving.body.end(broken=True)
         self.end_feed()
         return self.current is not None or self.clogged
 
     def on_message_begin(self) -> None:
-        if self.deaf:
+        if self.ignores_data:
             # It arrived together with a request that was refused.
             return
         super().on_message_begin()
@@ -172,7 +172,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
         super().on_headers_complete()
         self.in_head, self.size, self.beside = False, 0, 0
         is_connect = self.parser.get_method() == b'CONNECT'
-        if self.deaf or (self.parser.should_upgrade() and not is_connect):
+        if self.ignores_data or (self.parser.should_upgrade() and not is_connect):
             return
         if self.is_ambiguous:
             return self.refuse(HTTPStatus.BAD_REQUEST)
@@ -192,13 +192,13 @@ class ClientConnection(WireRequest, asyncio.Protocol):
 
     def on_body(self, data: bytes) -> None:
         exchange = self.arriving
-        if exchange is None or self.deaf:
+        if exchange is None or self.ignores_data:
             return
         self.size += len(data)
         self.beside = 0
         if exchange.body is not None:
             exchange.body.feed(data)
-            self.listen_or_not()
+            self.pause_or_resume()
             if self.size >= PACE and exchange is self.current and self.deadline < math.inf:
                 self.size = 0
                 self.await_client(self.hub.options.request_timeout)
@@ -210,7 +210,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
     def on_message_complete(self) -> None:
         exchange, self.arriving = self.arriving, None
         self.beside = 0
-        if exchange is None or self.deaf:
+        if exchange is None or self.ignores_data:
             return
         if exchange.body is not None:
             exchange.body.end()
@@ -220,7 +220,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
             add_body(exchange.environ, b''.join(self.pieces))
             self.enqueue(exchange)
         if exchange.closing:
-            self.deaf = True
+            self.ignores_data = True
 
     def stream(self, expects: bool) -> None:
         """Let the app read the body of the request while it arrives."""
@@ -240,11 +240,11 @@ class ClientConnection(WireRequest, asyncio.Protocol):
         if expects[0]:
             expects[0] = False
             self.transport.write(CONTINUE)
-        self.listen_or_not()
+        self.pause_or_resume()
         if self.deadline == math.inf:
             self.await_client(self.hub.options.request_timeout)
 
-    def listen_or_not(self) -> None:
+    def pause_or_resume(self) -> None:
         """Stop reading while there is more than can be processed."""
         body = self.arriving.body if self.arriving is not None else None
         busy = bool(self.queue) or (body is not None and body.full)
@@ -298,9 +298,9 @@ class ClientConnection(WireRequest, asyncio.Protocol):
         if self.current is None:
             self.next()
         elif len(self.queue) > PIPELINED:
-            self.deaf, exchange.closing = True, True
+            self.ignores_data, exchange.closing = True, True
         else:
-            self.listen_or_not()
+            self.pause_or_resume()
 
     def next(self) -> None:
         """Begin with the next request, if there is one."""
@@ -308,18 +308,18 @@ class ClientConnection(WireRequest, asyncio.Protocol):
             self.current = None
             if self.refused is not None:
                 return self.hang_up(self.refused)
-            if self.finished or self.deaf:
+            if self.finished or self.ignores_data:
                 return self.transport.close()
             if self.is_owed_word and self.arriving is not None:
                 self.transport.write(CONTINUE)
-            self.listen_or_not()
+            self.pause_or_resume()
             return self.await_client(
                 self.hub.options.request_timeout
                 if self.in_head or self.arriving
                 else self.hub.options.keepalive_timeout
             )
         self.current = self.queue.popleft()
-        self.listen_or_not()
+        self.pause_or_resume()
         self.await_app()
         self.hub.begin(self.current)
 
@@ -374,7 +374,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
 
     def refuse(self, status: HTTPStatus) -> None:
         """Stop reading, and send this status after the outstanding responses."""
-        self.deaf, self.in_head = True, False
+        self.ignores_data, self.in_head = True, False
         if self.arriving is not None and self.arriving.body is not None:
             self.arriving.body.end(broken=True)
         self.arriving = None
@@ -388,7 +388,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
 
     def linger(self) -> None:
         """Wait until the client has noticed: closing while it still sends would discard the response."""
-        self.deaf = True
+        self.ignores_data = True
         if self.transport.is_closing():
             return
         with contextlib.suppress(OSError):  # It may be closed already.

@@ -37,13 +37,13 @@ class Hub:
         self.loop, self.app, self.options = loop, app, options
         self.threads, self.uploads = Threads('request', threads), Threads('upload', UPLOADS)
         self.few = threads // 2
-        self.everyone = ConnectionLimit(options.max_connections)
+        self.all_connections = ConnectionLimit(options.max_connections)
         self.by_address: dict[str, ConnectionLimit] = {}
 
     def enter(self, connection: LimitedConnection, address: str) -> bool:
         """Add a connection; returns whether there is room for it, from its address and in total."""
         limit = self.by_address.get(address) or ConnectionLimit(self.options.max_connections_per_address)
-        entered = limit.enter(connection) and self.everyone.enter(connection)
+        entered = limit.enter(connection) and self.all_connections.enter(connection)
         self.by_address[address] = limit
         return entered
 
@@ -66,17 +66,17 @@ class Hub:
 
     def _limits(self, address: str) -> list[ConnectionLimit]:
         limit = self.by_address.get(address)
-        return [self.everyone] if limit is None else [self.everyone, limit]
+        return [self.all_connections] if limit is None else [self.all_connections, limit]
 
     @property
-    def is_crowded(self) -> bool:
+    def has_waiting_uploads(self) -> bool:
         """Whether an upload waits for others, because none of their threads is idle."""
         return bool(self.uploads.waiting)
 
     @property
-    def is_calm(self) -> bool:
+    def has_spares(self) -> bool:
         """Whether each connection can have its own thread, with as many left."""
-        return len(self.everyone.members) <= self.few and not self.threads.waiting
+        return len(self.all_connections.members) <= self.few and not self.threads.waiting
 
     def begin(self, exchange: Exchange) -> None:
         """Have the app answer the request."""

@@ -53,7 +53,7 @@ class KeepAliveThread:
 
     # ------------------------------------------------------------------ in the loop
 
-    def hush(self) -> None:
+    def stop_reading(self) -> None:
         """Read no further requests."""
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RD)
@@ -86,7 +86,7 @@ class KeepAliveThread:
 
     def _go_on(self) -> None:
         """Continue with the next request, if it arrives soon and is ordinary."""
-        data = self._receive() if self.hub.is_calm else None
+        data = self._receive() if self.hub.has_spares else None
         environ = whole(data, self.connection.known) if data and len(data) < SHORT else None
         if environ is None:
             self.hub.call_soon(self.connection.listen, data)

@@ -14,10 +14,10 @@ Environ = dict[str, Any]
 class WireRequest:
     """Parses one request after the other.
 
-    parser: of llhttp, which calls the methods that begin with `on_`.  deaf: all further data is ignored.
+    parser: of llhttp, which calls the methods that begin with `on_`.  ignores_data: all further data is ignored.
     """
 
-    deaf = False
+    ignores_data = False
 
     def __init__(self) -> None:
         self.parser = httptools.HttpRequestParser(self)
@@ -55,7 +55,7 @@ class WireRequest:
             try:
                 return self.parser.feed_data(rest)
             except httptools.HttpParserUpgrade as upgrade:
-                if self.deaf:
+                if self.ignores_data:
                     return
                 self.parser.feed_data(self._plain_head())
                 rest = rest[upgrade.args[0] :]

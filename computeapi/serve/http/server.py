@@ -22,7 +22,7 @@ from computeapi.web.filters import WSGIApp
 TICK = 1.0
 SHUTDOWN_SECONDS = 5.0
 """How long a stop waits for responses in progress, in seconds."""
-HURRY = 5
+CONTENDED_UPLOAD_SECONDS = 5
 """The time for 64 KiB of an upload while others wait to send theirs, in seconds, if request_timeout is longer."""
 MOST_UNSENT = 256 * 2**20
 """How many bytes of responses may wait in memory for their clients."""
@@ -92,7 +92,7 @@ class HTTPServer:
         for connection in self.connections():
             connection.finish()
         until = loop.time() + SHUTDOWN_SECONDS
-        while self.hub.everyone.members and loop.time() < until:
+        while self.hub.all_connections.members and loop.time() < until:
             await asyncio.sleep(TICK / 50)
         for connection in self.connections():
             connection.leave()
@@ -100,13 +100,13 @@ class HTTPServer:
             await loop.run_in_executor(None, threads.stop, max(0.0, until - loop.time()))
 
     def connections(self) -> list[ClientConnection]:
-        return [each for each in self.hub.everyone.members if isinstance(each, ClientConnection)]
+        return [each for each in self.hub.all_connections.members if isinstance(each, ClientConnection)]
 
     def is_late(self, connection: ClientConnection, now: float) -> bool:
         """Whether it missed its deadline, which is earlier for an upload while others wait for a thread."""
         arriving = connection.arriving
-        if arriving is not None and arriving.body is not None and self.hub.is_crowded:
-            now += max(0, self.options.request_timeout - HURRY)
+        if arriving is not None and arriving.body is not None and self.hub.has_waiting_uploads:
+            now += max(0, self.options.request_timeout - CONTENDED_UPLOAD_SECONDS)
         return connection.deadline < now
 
     def sweep(self, now: float) -> None:

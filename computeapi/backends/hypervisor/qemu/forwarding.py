@@ -148,10 +148,10 @@ def commanded(monitor: Monitor, line: str) -> str:
     return str(monitor.command('human-monitor-command', {'command-line': line}))
 
 
-def forwards_of(said: str) -> frozenset[Forward]:
+def forwards_of(output: str) -> frozenset[Forward]:
     """Parses the output of `info usernet`."""
     found, netdev = set(), ''
-    for line in said.splitlines():
+    for line in output.splitlines():
         if begins := NETDEV.search(line):
             netdev = begins['name']
         elif there := FORWARD.match(line):

@@ -86,10 +86,10 @@ class QemuHost:
 def version_of(binary: str) -> int:
     """As the API field encodes it: 7002022 for 7.2.22; cfg.Error if QEMU is not installed."""
     try:
-        said = subprocess.run([binary, '--version'], capture_output=True, text=True, timeout=30).stdout
+        output = subprocess.run([binary, '--version'], capture_output=True, text=True, timeout=30).stdout
     except OSError as error:
         raise cfg.ConfigFileValueError(f'[qemu]binary: {binary} cannot be run: {error.strerror}') from None
-    numbers = re.search(r'version (\d+)\.(\d+)\.(\d+)', said)
+    numbers = re.search(r'version (\d+)\.(\d+)\.(\d+)', output)
     if numbers is None or shutil.which('qemu-img') is None:
         raise cfg.ConfigFileValueError(f'[qemu]binary: {binary} is not QEMU, or qemu-img is not installed')
     major, minor, micro = map(int, numbers.groups())

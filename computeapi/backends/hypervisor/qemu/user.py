@@ -60,6 +60,6 @@ class GuestUser:
 
 def dropping(binary: str, name: str) -> tuple[str, str]:
     """The arguments with which this QEMU changes its user: -runas is deprecated since 9.1."""
-    said = subprocess.run([binary, '--help'], capture_output=True, text=True, timeout=HELP_SECONDS).stdout
-    options = said.partition('-run-with ')[2].partition('\n-')[0]
+    output = subprocess.run([binary, '--help'], capture_output=True, text=True, timeout=HELP_SECONDS).stdout
+    options = output.partition('-run-with ')[2].partition('\n-')[0]
     return ('-run-with', f'user={name}') if 'user=' in options else ('-runas', name)

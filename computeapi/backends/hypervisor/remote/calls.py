@@ -138,8 +138,8 @@ class Call:
         """The same for a repeated call: ignores the server's current state, and the config drive, which is written anew
         each time."""
         own = {name: value for name, value in self.arguments.items() if name not in ('server', 'config_drive')}
-        told = json.dumps([self.claim.work, self.operation, own], sort_keys=True)
-        return hashlib.sha256(told.encode()).hexdigest()
+        text = json.dumps([self.claim.work, self.operation, own], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ from computeapi.backends.hypervisor.remote.circuit_breaker import (
 )
 from computeapi.backends.hypervisor.remote.codec import UNREADABLE, Codec
 from computeapi.backends.hypervisor.remote.signing import Keys, keys_of, sign
-from computeapi.bus import Bus, Unanswered, Unheard
+from computeapi.bus import Bus, RemoteFailure, Unanswered
 from computeapi.clock import utcnow
 from computeapi.db import agents, hypervisors, services, tasks
 from computeapi.db.engine import Store
@@ -264,15 +264,15 @@ class RemoteHypervisor:
     def _call(self, host: str, method: str, arguments: Mapping[str, Any]) -> AgentAnswer:
         self.circuit_breaker.check(host)
         try:
-            said = sign(keys_of(self.secrets, host), method, arguments)
+            signed = sign(keys_of(self.secrets, host), method, arguments)
             with self.slow_hosts.calling(host):
-                found = self.bus.call(topic_of(host), method, ANSWER_SECONDS, **said)
+                found = self.bus.call(topic_of(host), method, ANSWER_SECONDS, **signed)
         except HostBusy:
             raise
         except Unanswered:
             self.circuit_breaker.begin(host)
             raise
-        except Unheard as error:
+        except RemoteFailure as error:
             LOG.error('The agent of host %s failed unexpectedly: %s', host, shown(error))
             return AgentAnswer(AnswerKind.FAILED, text=f'The agent of host {host} failed unexpectedly.')
         self.circuit_breaker.end(host)

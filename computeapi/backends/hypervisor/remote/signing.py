@@ -57,20 +57,20 @@ def sign(keys: Keys, method: str, arguments: Mapping[str, Any]) -> dict[str, Any
     """The arguments of a call on the bus; if there are keys, with a nonce and a signature by the first."""
     if not keys:
         return {**arguments}
-    said, moment = {**arguments, 'nonce': secrets.token_hex(16)}, int(time.time())
-    return {**said, 'signed': {'moment': moment, 'digest': _digest(keys[0], method, said, moment)}}
+    message, moment = {**arguments, 'nonce': secrets.token_hex(16)}, int(time.time())
+    return {**message, 'signed': {'moment': moment, 'digest': _digest(keys[0], method, message, moment)}}
 
 
 def is_signed(keys: Keys, method: str, arguments: Mapping[str, Any]) -> bool:
     """Whether the message was signed with one of the keys just now; always true without keys."""
     if not keys:
         return True
-    signed, said = arguments.get('signed'), {name: arguments[name] for name in arguments if name != 'signed'}
+    signed, message = arguments.get('signed'), {name: arguments[name] for name in arguments if name != 'signed'}
     if not isinstance(signed, Mapping) or not isinstance(signed.get('moment'), int):
         return False
     moment, digest = signed['moment'], str(signed.get('digest')).encode()
     return abs(time.time() - moment) <= MOST_SECONDS and any(
-        hmac.compare_digest(_digest(key, method, said, moment).encode(), digest) for key in keys
+        hmac.compare_digest(_digest(key, method, message, moment).encode(), digest) for key in keys
     )
 
 
@@ -107,5 +107,5 @@ class Receiver:
 
 
 def _digest(key: str, method: str, arguments: Mapping[str, Any], moment: int) -> str:
-    said = json.dumps([method, moment, arguments], sort_keys=True)
-    return hmac.new(key.encode(), said.encode(), hashlib.sha256).hexdigest()
+    text = json.dumps([method, moment, arguments], sort_keys=True)
+    return hmac.new(key.encode(), text.encode(), hashlib.sha256).hexdigest()

@@ -118,7 +118,7 @@ class Bridges(Taps):
         others = [network for network, link in ways if link not in bridges]
         broken = {each.id: problem_of(self.bridge, each, wiring, others) for each in wiring.segments.values()}
         self.guard(ports, wiring)
-        ports.keep()
+        ports.save()
         unknown = ports.known.keys() - {wire.port_id for wire in wanted.wires}
         problems = {port_id: f'The network service knows no port {port_id}.' for port_id in unknown}
         return problems | self.plug_in_all(wanted, refused | broken)
@@ -206,11 +206,11 @@ class PortsHere:
 
     def add(self, port_id: str, server_id: str) -> None:
         self.known[port_id] = server_id
-        self.keep()
+        self.save()
 
     def remove(self, port_id: str) -> None:
         self.known.pop(port_id, None)
-        self.keep()
+        self.save()
 
     def changed(self, digests: dict[str, str]) -> list[str]:
         """The taps whose rules have changed; records the new digests."""
@@ -221,9 +221,9 @@ class PortsHere:
         """Record what is to be here; links that were recorded before and still exist stay recorded."""
         left = links.names()
         self.bridges, self.taps, self.subnets = bridges | self.bridges & left, taps | self.taps & left, subnets
-        self.keep()
+        self.save()
 
-    def keep(self) -> None:
+    def save(self) -> None:
         facts = {
             'ports': self.known,
             'bridges': sorted(self.bridges),

@@ -23,14 +23,14 @@ class DhcpServer:
 
     def serve(self, segment: Segment, wires: Sequence[Wire]) -> None:
         """Serve these ports; a running server with the same configuration is left alone."""
-        told = ''.join(f'{line}\n' for line in configuration(segment, wires))
-        digest = hashlib.sha256(told.encode()).hexdigest()
+        configured = ''.join(f'{line}\n' for line in configuration(segment, wires))
+        digest = hashlib.sha256(configured.encode()).hexdigest()
         if self.running.runs and self.digest.exists() and self.digest.read_text() == digest:
             return
         self.end()
         if any(map(is_served, segment.subnets)):
             # dnsmasq reads its configuration before it drops its privileges: the folder is not readable for everybody.
-            run('dnsmasq', '--conf-file=-', f'--pid-file={self.number}', stdin=told)
+            run('dnsmasq', '--conf-file=-', f'--pid-file={self.number}', stdin=configured)
             self.digest.write_text(digest)
 
     def end(self) -> None:
