@@ -28,7 +28,7 @@ class Refused(Exception):
     pass
 
 
-class Walk:
+class RandomChanges:
     """A random sequence of changes to its own servers, and to resources that it shares with others."""
 
     def __init__(self, store, servers, seed):
@@ -107,9 +107,9 @@ class Walk:
 
 @pytest.mark.parametrize('seed', range(3))
 def test_what_is_counted_is_what_the_rows_amount_to(store, servers, seed):
-    walk = Walk(store, servers, seed)
+    changes = RandomChanges(store, servers, seed)
     for _ in range(60):
-        walk.step()
+        changes.step()
         assert store.query(differences) == []
     used = store.query(quotas.usage, 'p')
     by_user = [store.query(quotas.usage, 'p', user) for user in USERS]
@@ -122,13 +122,13 @@ def test_what_is_counted_is_what_the_rows_amount_to(store, servers, seed):
 def test_whoever_changes_them_together(store, servers):
     """Concurrent changes do not deadlock."""
 
-    def walk(seed):
-        walk = Walk(store, servers, seed)
+    def change_all(seed):
+        changes = RandomChanges(store, servers, seed)
         for _ in range(25):
-            walk.step()
+            changes.step()
 
     with ThreadPoolExecutor(6) as pool:
-        list(pool.map(walk, range(6)))
+        list(pool.map(change_all, range(6)))
     assert store.query(differences) == []
 
 

@@ -99,7 +99,7 @@ def in_order(rows, sort):
     return [row['uuid'] for row in found]
 
 
-def walk(store, search, sort=NEWEST_FIRST):
+def all_pages(store, search, sort=NEWEST_FIRST):
     """The IDs of the servers on all pages, in order."""
     found, marker = [], None
     with store.read() as connection:
@@ -141,7 +141,7 @@ def test_every_order(store, rows, few, project_id, descending):
     assert len(living) > 3 * PAGE
     for key in SORTED:
         sort = [(key, descending)]
-        assert walk(store, Search(project_id), sort) == in_order(living, sort), key
+        assert all_pages(store, Search(project_id), sort) == in_order(living, sort), key
 
 
 @pytest.mark.parametrize(
@@ -154,8 +154,8 @@ def test_every_order(store, rows, few, project_id, descending):
 )
 def test_several_keys(store, rows, sort):
     expected = in_order(filter(there, rows), sort)
-    assert sorted(walk(store, Search('project'), sort)) == sorted(expected)
-    assert walk(store, Search('project'), sort) == expected
+    assert sorted(all_pages(store, Search('project'), sort)) == sorted(expected)
+    assert all_pages(store, Search('project'), sort) == expected
 
 
 LATER = BEGIN + timedelta(seconds=9)
@@ -197,7 +197,7 @@ def fitting(rows, *names):
 @pytest.mark.parametrize('sort', [NEWEST_FIRST, (('host', False),)])
 def test_servers_without_an_image(store, rows, few, sort):
     expected = in_order([row for row in rows if there(row) and row['image_id'] is None], sort)
-    assert expected and walk(store, Search('project', filters={'image_id': None}), sort) == expected
+    assert expected and all_pages(store, Search('project', filters={'image_id': None}), sort) == expected
 
 
 @pytest.mark.parametrize('sort', [NEWEST_FIRST, (('created_at', False),), (('host', False),)])
@@ -209,7 +209,7 @@ def test_filters(store, rows, few, sort):
         expected = in_order(fitting(filter(there, rows), *names), sort)
         for most in (ENDLESS, 12):
             search = Search('project', filters={name: FITS[name][0] for name in names}, most=most)
-            assert walk(store, search, sort) == expected, (names, most)
+            assert all_pages(store, search, sort) == expected, (names, most)
 
 
 @pytest.mark.parametrize('deleted', [True, None])
@@ -220,17 +220,17 @@ def test_deleted_servers(store, rows, few, deleted, soft_deleted, sort):
     mine = [row for row in rows if row['project_id'] == 'project' and (deleted is None or row['vm_state'] in gone)]
     for names in ((), ('changes_since',), ('name',), ('vm_state',)):
         search = Search('project', deleted, soft_deleted, {name: FITS[name][0] for name in names})
-        assert walk(store, search, sort) == in_order(fitting(mine, *names), sort), names
+        assert all_pages(store, search, sort) == in_order(fitting(mine, *names), sort), names
 
 
 def test_the_oldest_come_first_where_nobody_asks_for_an_order(store, rows):
     living = [row for row in rows if there(row)]
-    assert walk(store, Search('project'), ()) == in_order(living, [('created_at', False)])
+    assert all_pages(store, Search('project'), ()) == in_order(living, [('created_at', False)])
 
 
 def test_servers_that_can_be_restored(store, rows):
     mine = [row for row in rows if row['project_id'] == 'project' and row['deleted_at'] is None]
-    assert walk(store, Search('project', soft_deleted=True)) == in_order(mine, NEWEST_FIRST)
+    assert all_pages(store, Search('project', soft_deleted=True)) == in_order(mine, NEWEST_FIRST)
 
 
 @pytest.mark.parametrize('filters', [{}, {'hostname': 'web'}, {'tags': ['red']}, {'host': 'a'}])
@@ -284,7 +284,7 @@ def test_one_address(store, rows, few, pattern):
     assert expected
     for most in (ENDLESS, 12):
         search = Search('project', filters={'ip': pattern.format(number)}, most=most)
-        assert walk(store, search) == in_order(expected, NEWEST_FIRST)
+        assert all_pages(store, search) == in_order(expected, NEWEST_FIRST)
 
 
 def address_of(row, beginning):
@@ -300,7 +300,7 @@ def test_what_is_told_of_a_server_follows_it(store, rows):
         for values in (changes, told):
             servers.update(connection, mine, values)
     for filters in ({'name': '^renamed$'}, {'flavorid': 'huge'}, {'ip6': 'fd00::7$'}):
-        assert walk(store, Search('project', filters=filters)) == [mine]
+        assert all_pages(store, Search('project', filters=filters)) == [mine]
 
 
 # ------------------------------------------------------------------ plans
@@ -390,11 +390,11 @@ def test_tags_that_an_older_release_wrote(store, rows, sort):
         connection.execute(sa.update(server_tags).values(created_at=None, project_id=None))
         assert set(audits.ageless_tags(connection, ENDLESS)) == {row['uuid'] for row in rows if row['tags']}
     for name, names in (('tags', ['red']), ('tags_any', ['red', 'of nobody'])):
-        assert walk(store, Search('project', filters={name: names}), sort) == in_order(mine, sort)
+        assert all_pages(store, Search('project', filters={name: names}), sort) == in_order(mine, sort)
     for row in rows:
         store.change(servers.tell_age, row['uuid'])
     assert store.query(audits.ageless_tags, ENDLESS) == [] and store.query(server_tagged.are_told, ['red'])
-    assert walk(store, Search('project', filters={'tags': ['red']}), sort) == in_order(mine, sort)
+    assert all_pages(store, Search('project', filters={'tags': ['red']}), sort) == in_order(mine, sort)
 
 
 def test_what_has_no_index_is_looked_at_along_one(store, rows, monkeypatch):

@@ -65,7 +65,7 @@ def add(queue, *server_ids, **facts):
 
 
 @contextmanager
-def hearing(store):
+def listening_to(store):
     """The notifications that a listener received."""
     heard = Queue()
     listener = Listener(store, lambda: heard.put('heard'))
@@ -130,8 +130,8 @@ def test_a_connection_that_was_lost_is_made_anew(elsewhere, done, servers, store
 @pytest.mark.notifies
 def test_what_is_told_is_what_was_committed_and_once(elsewhere, store, servers):
     ids = [servers.add(), servers.add()]
-    with hearing(store) as heard:
-        assert heard.get(timeout=TIMEOUT), 'Nobody tells again what was told before.'
+    with listening_to(store) as heard:
+        assert heard.get(timeout=TIMEOUT), 'Earlier notifications are not repeated.'
         with pytest.raises(ZeroDivisionError), elsewhere.store.write() as connection:
             elsewhere.add(connection, Work, ids[0], Context(user_id='bob', project_id='p'))
             raise ZeroDivisionError()

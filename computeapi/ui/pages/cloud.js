@@ -17,7 +17,7 @@ export class Cloud {
 
   // The document at a path. Throws CloudError with the error message. query: an object; null and '' are left out, a list is given several times.
   async get(path, query = {}, version = this.newest) {
-    return this.taken(await this.session.ask(path + asked(query), { version, look: true }))
+    return this.taken(await this.session.ask(path + queryString(query), { version, look: true }))
   }
 
   async send(method, path, document, version = this.newest) {
@@ -35,7 +35,7 @@ export class Cloud {
 
   // The same for the control API.
   async getControl(path, query = {}) {
-    return this.taken(await this.session.ask(path + asked(query), { at: 'control' }))
+    return this.taken(await this.session.ask(path + queryString(query), { at: 'control' }))
   }
 
   // A response as text, such as a file.
@@ -75,7 +75,7 @@ export class Cloud {
   }
 }
 
-function asked(query) {
+function queryString(query) {
   const given = Object.entries(query).flatMap(([name, value]) => [value].flat().map((each) => [name, each]))
   const parameters = new URLSearchParams(given.filter(([, value]) => value !== null && value !== ''))
   return parameters.size ? `?${parameters}` : ''
