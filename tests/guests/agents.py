@@ -221,6 +221,8 @@ class GuestCloud(Watched):
     def problems(self, servers):
         # Guests that arrived during a report are dealt with at the next one.
         self.until(lambda: sorted(self.processes()) == sorted(servers))
+        # Guests that arrived by live migration run before their files say so.
+        self.until(lambda: not any(has_landing(folder) for _, folder in self.guests()))
         hosts = {server: each['OS-EXT-SRV-ATTR:host'] for server, each in self.servers().items()}
         places = sorted((host, folder.server_id) for host, folder in self.guests())
         expected = sorted((hosts[server], server) for server in servers)
@@ -246,6 +248,11 @@ class GuestCloud(Watched):
         for server in servers:
             self.ask('DELETE', f'/v2.1/servers/{server}')
         self.until(lambda: not self.servers())
+
+
+def has_landing(folder):
+    guest = folder.read()
+    return guest is not None and guest.landing is not None
 
 
 def problems_of(folder):

@@ -290,7 +290,7 @@ THOROUGH = bool(os.environ.get('COMPUTEAPI_TEST_THOROUGH'))
 
 def steps(name, interruption, database):
     """The numbers of completed steps before the interruption; they differ by name and database."""
-    often, seldom = (9, 27) if database == 'sqlite' else (27, 81)
+    often, seldom = (12, 36) if database == 'sqlite' else (36, 108)
     stride = 1 if THOROUGH else often if interruption == 'killed' else seldom
     return range(zlib.crc32(f'{name} {interruption} {database}'.encode()) % stride, MOST_STEPS, stride)
 
