@@ -79,7 +79,7 @@ def pytest_collection_modifyitems(config, items):
     """Select the tests to run: `several_writers` not on SQLite, which has one writer at a time, and `notifies` not on
     SQLite or MariaDB.
 
-    Tests in SAME_ON_ALL run on SQLite and a sixth of them on each other database (all of them if
+    Tests in SAME_ON_ALL run on SQLite and one in PARTS of them on each other database (all of them if
     COMPUTEAPI_TEST_THOROUGH is set), where coverage is not measured, because it doubles the time.
     """
     items[:] = [item for item in items if is_wanted(item)]

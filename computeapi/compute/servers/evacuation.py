@@ -7,7 +7,7 @@ from collections.abc import Collection
 from computeapi.backends.hypervisor import HypervisorError, NotYet, Outdated, PowerState
 from computeapi.compute.hosts import is_host_up
 from computeapi.compute.platform import Platform
-from computeapi.compute.servers import config_drive, disks, moves, placement, plugging, ports, signatures
+from computeapi.compute.servers import config_drive, disks, moves, placement, plugging, signatures
 from computeapi.compute.servers.changes import Changes, check, locked
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import Transition, beside
@@ -117,8 +117,7 @@ def prepare(job: Job, host: str | None) -> None:
         return
     placement.clear(job, host)
     signatures.check_own(job)
-    placement.bind(job.platform, job.elevated, job.server, host)
-    ports.describe(job, job.server.network_info)
+    placement.connect(job, host)
     disks.reconnect(job.platform, job.elevated, job.server, host)
     job.save(task_state=TaskState.REBUILD_SPAWNING)
 
@@ -136,13 +135,7 @@ def boot(job: Job, migration: Migration, runs: bool) -> None:
 @ABANDON.work
 def abandon(job: Job) -> None:
     """Destroy the machine on the old host, too, if that can be reached; else it is destroyed once the host is back."""
-    host = job.arguments['host']
-    # It may have moved back.
-    if host not in {job.server.host, *job.store.query(allocations.hosts_of, job.server.uuid)}:
-        try:
-            job.driver.destroy(placement.at(job.server, host))
-        except HypervisorError as error:
-            LOG.warning('Host %s still has the virtual machine of %s: %s', host, job.server.uuid, error)
+    placement.leave_behind(job, job.arguments['host'])
     job.end()
 
 

@@ -1,7 +1,6 @@
 """Live migration: moves a running server to another host, without a confirmation afterwards."""
 
 import contextlib
-import logging
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -25,7 +24,6 @@ from computeapi.db.tasks import Task
 from computeapi.errors import Invalid, MigrationNotFound, NotSupported
 from computeapi.states import GOING, MigrationStatus, MigrationType, TaskState, VMState
 
-LOG = logging.getLogger(__name__)
 DECISION = 'conductor_live_migrate_instance'
 # The statuses of a live migration that is not over: it waits for a worker, for the checks of the hosts, and for the
 # destination to be ready; then the server is copied.
@@ -297,12 +295,7 @@ def arrive(job: Job, migration: Migration) -> None:
 def leave_host(job: Job) -> None:
     """Release ports, volumes and machine on a host that was prepared for the server, which does not move there."""
     host, platform = job.arguments['host'], job.platform
-    # It may be moving there again.
-    if host not in {job.server.host, *platform.store.query(allocations.hosts_of, job.server.uuid)}:
-        try:
-            job.driver.destroy(placement.at(job.server, host))
-        except HypervisorError as error:
-            LOG.warning('Host %s may still be prepared for %s: %s', host, job.server.uuid, error)
+    if placement.leave_behind(job, host):
         ports.leave_hosts(platform.networks, job.server, {host})
         disks.stay(platform, job.elevated, job.server)
     job.end()

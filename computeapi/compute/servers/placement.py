@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi.backends.hypervisor import HostDown, Hypervisor, NotYet
+from computeapi.backends.hypervisor import HostDown, Hypervisor, HypervisorError, NotYet
 from computeapi.backends.hypervisor.behaviour import at_once
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler.spec import needs_of
@@ -70,6 +70,18 @@ def remove_stray(platform: Platform, server_id: str, host: str) -> None:
         platform.hypervisor.during(at_once, newest).destroy(at(server, host))
 
 
+def leave_behind(job: Job, host: str) -> bool:
+    """Destroy the machine that the server may have on a host that it has left, if that can be reached. False if the
+    server is there again, or may be soon."""
+    if host in {job.server.host, *job.store.query(allocations.hosts_of, job.server.uuid)}:
+        return False
+    try:
+        job.driver.destroy(at(job.server, host))
+    except HypervisorError as error:
+        LOG.warning('Host %s may still have the virtual machine of %s: %s', host, job.server.uuid, error)
+    return True
+
+
 def remove_machines(platform: Platform, server: Server, *, keep: str | None = None) -> None:
     """Destroy the server's machine on every host with an allocation, except one."""
     held = platform.store.query(allocations.hosts_of, server.uuid)
@@ -103,9 +115,10 @@ def shrink(connection: sa.Connection, server: Server) -> None:
         allocations.resize(connection, server.uuid, server.host, needs)
 
 
-def connect(job: Job) -> None:
-    """Bind the server's ports on its host, and record how the network service describes them now."""
-    bind(job.platform, job.elevated, job.server, job.server.host)
+def connect(job: Job, host: str | None = None) -> None:
+    """Bind the server's ports on its host, or on the one where it will be, and record how the network service describes
+    them now."""
+    bind(job.platform, job.elevated, job.server, host or job.server.host)
     ports.describe(job, job.server.network_info)
 
 

@@ -279,11 +279,9 @@ class QemuHypervisor:
 
     def sees_disks(self, server: Server, host: str, machine: Mapping[str, Any]) -> bool | None:
         folder = self.host(host).folder
-        return (
-            shared_storage.accessible_folder(folder, server.host, server.uuid, machine) is not None
-            if machine['sizes']
-            else None
-        )
+        if not machine['sizes']:
+            return None
+        return shared_storage.accessible_folder(folder, server.host, server.uuid, machine) is not None
 
     def live_migrate(self, server: Server, host: str, facts: Mapping[str, Any], wish: str) -> bool:
         with self.at(server) as work:
