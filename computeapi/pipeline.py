@@ -22,7 +22,6 @@ from computeapi.versions import COMPUTE, History
 from computeapi.web import auth, filters
 from computeapi.web.app import SAFE
 from computeapi.web.idempotency import KEY_HEADER, REPLAYED_HEADER, Idempotency
-from computeapi.web.turns import InTurn
 
 WSGIApp = Callable[..., Any]
 
@@ -252,10 +251,6 @@ def faultwrap(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIA
 
 def request_log(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
     return filters.RequestLog
-
-
-def turns(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
-    return InTurn if _building.get().store.dialect == 'sqlite' else (lambda app: app)
 
 
 def microversion(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:

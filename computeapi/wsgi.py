@@ -23,7 +23,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 from oslo_config import cfg
 
-from computeapi import config, garbage, log, malloc_arenas, ui
+from computeapi import config, cpu_affinity, garbage, log, malloc_arenas, ui
 from computeapi.errors import Unavailable
 from computeapi.main import Service
 from computeapi.pipeline import load
@@ -56,6 +56,7 @@ class ServingProcess:
         with self.lock:
             if self.startup is None:
                 malloc_arenas.limit()
+                cpu_affinity.settle(self.conf)
                 garbage.begin()
                 log.start(self.conf)
                 self.startup = Startup(Service(self.conf))

@@ -219,6 +219,14 @@ COMPUTE = [
         help='Number of tasks that one process works on concurrently; 0: none, for processes that only answer requests '
         'while `computeapi worker` processes do the work.',
     ),
+    cfg.BoolOpt(
+        'cpu_affinity',
+        default=True,
+        help='Keep each process that answers requests on one CPU, if there is one on which no other such process '
+        'stays. Python runs one thread of a process at a time, and switching between CPUs takes up '
+        'to half of the time of short requests. Never done with [hypervisor]backend = qemu, whose guests would stay '
+        'on that CPU as well. Turn it off if other software keeps processes on CPUs of its own choice.',
+    ),
     cfg.IntOpt(
         'task_lease',
         default=12,

@@ -13,7 +13,7 @@ from types import FrameType
 
 from oslo_config import cfg
 
-from computeapi import garbage, log, malloc_arenas, ui
+from computeapi import cpu_affinity, garbage, log, malloc_arenas, ui
 from computeapi.backends.encryption import Cipher
 from computeapi.consoles.background import accepting_clients
 from computeapi.consoles.listeners import ConsoleListener, open_default_listeners
@@ -41,6 +41,7 @@ def run(conf: cfg.ConfigOpts, options: argparse.Namespace, hooks: ServiceHooks |
     log.start(conf, logging.WARNING if options.quiet else logging.INFO)
     _exit_on_signals()
     malloc_arenas.limit()
+    cpu_affinity.settle(conf)
     os.umask(0o077)
     with (
         ExitStack() as stack,

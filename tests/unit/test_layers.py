@@ -8,7 +8,18 @@ import pytest
 import computeapi
 
 ROOT = Path(computeapi.__file__).parent
-BASE = {'versions', 'errors', 'context', 'clock', 'states', 'booleans', 'gate', 'randomness', 'lock_files'}
+BASE = {
+    'versions',
+    'errors',
+    'context',
+    'clock',
+    'states',
+    'booleans',
+    'gate',
+    'randomness',
+    'lock_files',
+    'cpu_affinity',
+}
 LAYERS = {
     'versions': set(),
     'errors': set(),
@@ -19,6 +30,7 @@ LAYERS = {
     'gate': set(),
     'randomness': set(),
     'lock_files': set(),
+    'cpu_affinity': set(),
     'defaults': set(),
     'garbage': set(),
     'malloc_arenas': set(),

@@ -29,6 +29,7 @@ MAY_DRAW = {
     'compute/consoles.py': 'tokens of consoles',
     'compute/guest/reader.py': 'the entropy of guests',
     'compute/tasks/queue.py': 'which process has what',
+    'cpu_affinity.py': 'which CPU',
     'db/idempotency_keys.py': 'which request has a key',
     'kit/kit.py': 'the token of the control API',
     'kit/faults/call_selection.py': 'has a seed of its own',

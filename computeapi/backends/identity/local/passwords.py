@@ -5,6 +5,8 @@ import hashlib
 
 import bcrypt
 
+from computeapi.cpu_affinity import CPU_AFFINITY
+
 
 class Passwords:
     def __init__(self, cost: int):
@@ -13,12 +15,14 @@ class Passwords:
         self.nobody = bcrypt.gensalt(cost) + b'.' * 31
 
     def hash(self, password: str) -> str:
-        return bcrypt.hashpw(_digest(password), bcrypt.gensalt(self.cost)).decode()
+        with CPU_AFFINITY.suspended():
+            return bcrypt.hashpw(_digest(password), bcrypt.gensalt(self.cost)).decode()
 
     def matches(self, password: str, password_hash: str | None) -> bool:
         """Whether this is the password behind the hash; never true without a hash."""
         expected = password_hash.encode() if password_hash else self.nobody
-        return bcrypt.checkpw(_digest(password), expected) and password_hash is not None
+        with CPU_AFFINITY.suspended():
+            return bcrypt.checkpw(_digest(password), expected) and password_hash is not None
 
     def is_current(self, password_hash: str) -> bool:
         """Whether the hash has the configured cost."""

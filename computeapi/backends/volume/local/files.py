@@ -16,6 +16,7 @@ from typing import IO, Any
 
 from computeapi.backends.image.blank import simulated_disk
 from computeapi.context import Context
+from computeapi.cpu_affinity import CPU_AFFINITY
 from computeapi.errors import Error
 
 LOG = logging.getLogger(__name__)
@@ -221,14 +222,15 @@ def chunks(path: Path) -> Iterator[bytes]:
 def run(*arguments: str, kept: Collection[int] = ()) -> None:
     """Raises Unfillable on failure.  kept: file descriptors that the command inherits."""
     try:
-        done = subprocess.run(
-            arguments,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=LONGEST_SECONDS,
-            check=False,
-            pass_fds=kept,
-        )
+        with CPU_AFFINITY.suspended():
+            done = subprocess.run(
+                arguments,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=LONGEST_SECONDS,
+                check=False,
+                pass_fds=kept,
+            )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Unfillable(f'{arguments[0]}: {error}') from None
     if done.returncode:
