@@ -6,7 +6,7 @@ from computeapi.context import Context
 from computeapi.db.listing import Clause
 from computeapi.db.network_collection import Document, Work
 from computeapi.db.ownership import own_rows
-from computeapi.db.records import upsert
+from computeapi.db.records import dicts, upsert
 from computeapi.db.tables.network import dns_domains, dns_entries
 
 
@@ -44,4 +44,4 @@ def delete_entry(work: Work, domain: str, name: str) -> None:
 
 def _found(work: Work, statement: sa.Select[tuple[object, ...]], lock: bool = False) -> list[Document]:
     rows = work.connection.execute(statement.with_for_update() if lock else statement)
-    return [dict(row) for row in rows.mappings()]
+    return dicts(rows)

@@ -10,7 +10,7 @@ from computeapi import randomness
 from computeapi.db import listing
 from computeapi.db.allocations import Amounts, count
 from computeapi.db.index_scans import hinted
-from computeapi.db.listing import Clause, Page, identified
+from computeapi.db.listing import Clause, Page, identified, identity
 from computeapi.db.placement_changes import note_host
 from computeapi.db.records import required
 from computeapi.db.server_scans import BY
@@ -33,6 +33,7 @@ SELECT = (
     .select_from(SERVED)
     .where(cells.c.id.is_(None))
 )
+BY_IDENTITY = {name: SELECT.where(hypervisors.c[name] == sa.bindparam(name)) for name in ('id', 'uuid')}
 
 
 def page(connection: sa.Connection, page: Page, needs: Collection[str] = ()) -> list[ComputeNode]:
@@ -58,7 +59,8 @@ def of_host(connection: sa.Connection, host: str, needs: Collection[str] = ()) -
 
 def get(connection: sa.Connection, identifier: str, needs: Collection[str] = ()) -> ComputeNode | None:
     """The hypervisor with that ID or UUID."""
-    return next(iter(select(connection, identified(hypervisors, identifier), needs=needs)), None)
+    name, value = identity(identifier)
+    return next(iter(_load(connection, BY_IDENTITY[name], needs, {name: value})), None)
 
 
 def select(connection: sa.Connection, *where: Clause, needs: Collection[str] = ()) -> list[ComputeNode]:
@@ -84,8 +86,13 @@ def register(connection: sa.Connection, hostname: str, values: Mapping[str, Any]
     note_host(connection, values['host'])
 
 
-def _load(connection: sa.Connection, statement: sa.Select[Any], needs: Collection[str]) -> list[ComputeNode]:
-    found = [record(row) for row in connection.execute(statement)]
+def _load(
+    connection: sa.Connection,
+    statement: sa.Select[Any],
+    needs: Collection[str],
+    parameters: Mapping[str, Any] | None = None,
+) -> list[ComputeNode]:
+    found = [record(row) for row in connection.execute(statement, parameters)]
     hosts = [each.host for each in found]
     if USAGE in needs:
         _add_usage(connection, found, hosts)

@@ -10,6 +10,7 @@ from computeapi.context import Context
 from computeapi.db import listing, pairs
 from computeapi.db.listing import Clause
 from computeapi.db.ownership import caller
+from computeapi.db.records import dicts
 from computeapi.db.resource_table import Facts, ResourceTable
 from computeapi.db.tables.image import deleted_images, image_members, image_properties, image_tags, images
 
@@ -102,7 +103,7 @@ def is_retired(connection: sa.Connection, image_id: str) -> bool:
 def members(connection: sa.Connection, image_id: str) -> list[Facts]:
     query = sa.select(image_members).where(image_members.c.image_id == image_id)
     rows = connection.execute(query.order_by(image_members.c.created_at, image_members.c.member_id))
-    return [dict(row) for row in rows.mappings()]
+    return dicts(rows)
 
 
 def insert_member(connection: sa.Connection, facts: Facts) -> None:

@@ -166,10 +166,16 @@ def compared(column: sa.ColumnElement[Any], bound: tuple[str, object]) -> Clause
 
 
 def identified(table: sa.Table, identifier: str) -> Clause:
-    """The row with that ID or UUID; numbers longer than a database can compare match nothing."""
+    """The row with that ID or UUID."""
+    name, value = identity(identifier)
+    return table.c[name] == value
+
+
+def identity(identifier: str) -> tuple[str, int | str]:
+    """The column of an ID or UUID, and its value; numbers longer than a database can compare match nothing."""
     if identifier.isdecimal() and len(identifier) <= MOST_DIGITS:
-        return table.c.id == int(identifier)
-    return table.c.uuid == identifier
+        return 'id', int(identifier)
+    return 'uuid', identifier
 
 
 SEVERAL = (list, tuple, set, frozenset)

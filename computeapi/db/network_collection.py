@@ -17,7 +17,7 @@ from computeapi.context import Context
 from computeapi.db import listing, pairs
 from computeapi.db.listing import SEVERAL, WHOLE, Clause, Page
 from computeapi.db.ownership import CALLER, caller, own_rows
-from computeapi.db.records import HOLDING, change, insertion
+from computeapi.db.records import HOLDING, change, dicts, insertion
 from computeapi.db.tables import network as tables
 
 Document = dict[str, Any]
@@ -131,7 +131,7 @@ class Collection:
             statement = self._paged(work, found, page)
         else:
             statement, parameters = self._usual(work.context, values)
-        documents = [dict(row) for row in work.connection.execute(statement, parameters).mappings()]
+        documents = dicts(work.connection.execute(statement, parameters))
         if page.backwards:
             documents.reverse()
         if documents:

@@ -9,7 +9,7 @@ from computeapi.context import Context
 from computeapi.db.listing import Clause
 from computeapi.db.network_collection import Collection, Document, Work, ids_of, own_or_shared, shared, shared_by_policy
 from computeapi.db.ownership import own_rows, owned
-from computeapi.db.records import Among, grouped
+from computeapi.db.records import Among, dicts, grouped
 from computeapi.db.tables.network import fixed_ips, networks, rbac_policies, subnet_pools, subnets
 
 EXTERNAL = 'access_as_external'
@@ -116,13 +116,12 @@ def _usable(context: Context) -> Clause:
 
 def wires(work: Work, network_ids: Iterable[str]) -> dict[str, Document]:
     """Name and MTU of these networks, by ID, regardless of their owners: visible to everybody with a port on them."""
-    found = WIRES.find(work.connection, set(network_ids)).mappings()
-    return {wire['id']: dict(wire) for wire in found}
+    return {wire['id']: wire for wire in dicts(WIRES.find(work.connection, set(network_ids)))}
 
 
 def ranges_on(work: Work, network_id: str) -> list[Document]:
     """The address ranges of the network's subnets; `last_address` is the address assigned last."""
-    return [dict(row) for row in work.connection.execute(RANGES_ON, {'network': network_id}).mappings()]
+    return dicts(work.connection.execute(RANGES_ON, {'network': network_id}))
 
 
 def subnets_of(work: Work, network_ids: Iterable[str]) -> list[Document]:

@@ -12,6 +12,7 @@ from computeapi.db import listing, pairs
 from computeapi.db.listing import Clause, Page
 from computeapi.db.ownership import CALLER, own_rows, owned
 from computeapi.db.pairs import TAGS, Belongings
+from computeapi.db.records import dicts
 
 Facts = dict[str, Any]
 
@@ -119,7 +120,7 @@ class ResourceTable:
     def _load(
         self, connection: sa.Connection, statement: sa.Select[Any], parameters: Mapping[str, Any] | None = None
     ) -> list[Facts]:
-        rows = connection.execute(statement, parameters).mappings().all()
+        rows = dicts(connection.execute(statement, parameters))
         ids = [row['id'] for row in rows]
         parts: dict[str, Mapping[str, Any]] = {**self.belongings.of(connection, ids)}
         parts.update({name: find(connection, ids) for name, find in self.found.items()})
