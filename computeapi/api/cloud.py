@@ -147,7 +147,7 @@ def build(platform: Platform, identity: Identity | None) -> CloudManagers:
         rebuilds=Rebuilds(changes, quotas, keypairs),
         rescues=Rescues(changes),
         resets=Resets(changes),
-        resizes=Resizes(changes, quotas),
+        resizes=Resizes(changes, quotas, flavors),
         server_security_groups=ServerSecurityGroupManager(platform),
         server_shares=ServerShareManager(changes),
         shelves=Shelves(changes, zones),

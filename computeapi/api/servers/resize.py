@@ -6,7 +6,6 @@ from computeapi.api.servers.controller import ServerController, action
 from computeapi.api.servers.schemas import DISK_CONFIG, FLAVOR_REF, HOST_OR_NULL
 from computeapi.api.types import OR_NULL
 from computeapi.db.servers import Server
-from computeapi.errors import FlavorNotFound, Invalid
 from computeapi.versions import ABSENT, added, changed
 from computeapi.web.contract import ADMIN, MANAGER_OR_ADMIN, MEMBER_OR_ADMIN, NOBODY, Policy
 from computeapi.web.request import Request, target_of
@@ -33,11 +32,8 @@ class ServerResize(ServerController):
     def resize(self, req: Request, server: Server, body: Any) -> None:
         """Resize a server to another flavor."""
         wanted = body['resize']
-        try:
-            flavor = self.cloud.flavors.get(req.context, str(wanted['flavorRef']))
-        except FlavorNotFound as error:
-            raise Invalid(str(error)) from None
-        self.cloud.resizes.resize(req.context, server, flavor, wanted.get('OS-DCF:diskConfig'))
+        disk_config = wanted.get('OS-DCF:diskConfig')
+        self.cloud.resizes.resize(req.context, server, str(wanted['flavorRef']), disk_config)
 
     @action('confirmResize', policy=CONFIRM, status=204, errors=(409,))
     def confirm(self, req: Request, server: Server, body: Any) -> None:

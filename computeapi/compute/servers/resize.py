@@ -12,6 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi.backends.hypervisor import PowerState
+from computeapi.compute.flavors import FlavorManager
 from computeapi.compute.quotas import Quotas
 from computeapi.compute.scheduler import Spec
 from computeapi.compute.scheduler.spec import needs_of
@@ -22,10 +23,9 @@ from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
 from computeapi.db import allocations, flavors, server_migrations
-from computeapi.db.flavors import Flavor
 from computeapi.db.server_migrations import Migration
 from computeapi.db.servers import Server
-from computeapi.errors import Conflict, Invalid
+from computeapi.errors import Conflict, FlavorNotFound, Invalid
 from computeapi.states import RESIZE_STEPS, MigrationStatus, MigrationType, TaskState, VMState
 
 
@@ -67,13 +67,17 @@ SIZES = ('vcpus', 'memory_mb')
 class Resizes:
     """Errors: those of Changes; OverQuota; Invalid for an unusable flavor or host."""
 
-    def __init__(self, changes: Changes, quotas: Quotas):
-        self.changes, self.quotas, self.platform = changes, quotas, changes.platform
+    def __init__(self, changes: Changes, quotas: Quotas, flavors: FlavorManager):
+        self.changes, self.quotas, self.flavors, self.platform = changes, quotas, flavors, changes.platform
 
-    def resize(self, context: Context, server: Server, flavor: Flavor, disk_config: str | None = None) -> None:
+    def resize(self, context: Context, server: Server, flavor_id: str, disk_config: str | None = None) -> None:
         """Resize to another flavor, on a host with room for it."""
         check(context, server, RESIZE)
         moves.check_reachable(self.platform, server, server.host)
+        try:
+            flavor = self.flavors.get(context, flavor_id)
+        except FlavorNotFound as error:
+            raise Invalid(str(error)) from None
         if flavor.disabled or flavor.flavorid == server.flavor['flavorid']:
             raise Invalid('When resizing, instances must change flavor!')
         if server.image_id and flavor.root_gb == 0 and server.root_gb != 0:

@@ -205,6 +205,12 @@ def test_no_room_to_resize_leaves_a_fault_and_the_server(act, state, api, world,
     assert (action['action'], action['message']) == ('resize', 'Error')
 
 
+@pytest.mark.parametrize(('before', 'code'), [('os-stop', 400), ('pause', 409)])
+def test_the_state_is_checked_before_the_flavor(before, code, act, server):
+    act(server, before)
+    assert act(server, 'resize', {'flavorRef': 'unknown'}).status == code
+
+
 def test_quota_is_asked_for_more_than_there_was(act, world, server):
     world.flavor('2', vcpus=2)
     world.service.cloud.quotas.set_limits('project', {'cores': 1})
