@@ -9,6 +9,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -41,15 +42,19 @@ class Cost(NamedTuple):
 class Side:
     """One of the two endpoints.
 
-    pids: its processes; None: those that listen on its port.
+    pids: its processes; None: those that listen on its port.  clients: how many send requests at a time, each on its
+    own connection.
     """
 
-    def __init__(self, url: str, token: str | None, version: str, pids: Sequence[int] | None):
+    def __init__(self, url: str, token: str | None, version: str, pids: Sequence[int] | None, clients: int):
         self.url = url.rstrip('/')
-        self.session = requests.Session()
-        self.session.headers.update({'OpenStack-API-Version': f'compute {version}', 'Accept': 'application/json'})
+        headers = {'OpenStack-API-Version': f'compute {version}', 'Accept': 'application/json'}
         if token:
-            self.session.headers['X-Auth-Token'] = token
+            headers['X-Auth-Token'] = token
+        self.sessions = [requests.Session() for _ in range(clients)]
+        for session in self.sessions:
+            session.headers.update(headers)
+        self.session, self.pool = self.sessions[0], ThreadPoolExecutor(clients)
         parts = urlsplit(url)
         port = parts.port or {'http': 80, 'https': 443}[parts.scheme]
         self.pids = listening_at(port) if pids is None else with_children(pids)
@@ -68,12 +73,18 @@ class Side:
         return [(each['id'], part) for each in answer.json()[collection][:1] for part in parts]
 
     def cost(self, path: str, calls: int) -> Cost:
-        """The mean cost of a request."""
-        before, began = self.cpu_seconds(), time.perf_counter()
-        for _ in range(calls):
-            self.session.get(self.url + path).raise_for_status()
-        latency, after = time.perf_counter() - began, self.cpu_seconds()
-        return Cost(latency / calls, (after - before) / calls if self.pids else None)
+        """The mean cost of a request. calls: how many each client sends."""
+
+        def latency(session: requests.Session) -> float:
+            began = time.perf_counter()
+            for _ in range(calls):
+                session.get(self.url + path).raise_for_status()
+            return (time.perf_counter() - began) / calls
+
+        before = self.cpu_seconds()
+        latencies = list(self.pool.map(latency, self.sessions))
+        cpu = (self.cpu_seconds() - before) / calls / len(latencies)
+        return Cost(statistics.mean(latencies), cpu if self.pids else None)
 
     def cpu_seconds(self) -> float:
         return cpu_seconds(self.pids)
@@ -85,7 +96,13 @@ class Side:
 def main() -> None:
     options = arguments()
     sides = [
-        Side(url, _for_side(tokens(options), number), options.version, _for_side(options.pids, number))
+        Side(
+            url,
+            _for_side(tokens(options), number),
+            options.version,
+            _for_side(options.pids, number),
+            options.clients,
+        )
         for number, url in enumerate(options.urls)
     ]
     for side in sides:
@@ -118,7 +135,8 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument('--version', default='2.1', help='microversion to request (%(default)s)')
     parser.add_argument('--rounds', type=int, default=9, help='number of rounds (%(default)s)')
-    parser.add_argument('--calls', type=int, default=20, help='requests to each endpoint per round (%(default)s)')
+    parser.add_argument('--calls', type=int, default=20, help='requests of each client per round (%(default)s)')
+    parser.add_argument('--clients', type=int, default=1, help='concurrent clients (%(default)s)')
     return parser.parse_args()
 
 

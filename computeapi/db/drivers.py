@@ -4,12 +4,16 @@ An application repeats its statements, so the descriptions of the columns of a r
 """
 
 import functools
+import io
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-MOST_COLUMNS_KEPT = 5_000
+PACKET_HEADER, SEQUENCE = 4, 256
+"""The length of the header of a packet of MariaDB, and the number of numbers in it that packets have in turn."""
+MOST_ALIKE = 100
+"""How many descriptions are known for a number of columns."""
 
 
 def spare_parsing(engine: sa.Engine) -> None:
@@ -53,27 +57,60 @@ class Description(Sequence[Any]):
         return len(self.columns)
 
 
+class KnownColumns(NamedTuple):
+    """packets: the descriptions of the columns of a result, as the server sends them; parsed: PyMySQL's fields,
+    converters and description."""
+
+    packets: bytes
+    parsed: tuple[Any, Any, Any]
+
+
 def _spare_pymysql(engine: sa.Engine) -> None:
-    """Cache the descriptions of columns by their bytes: the server sends them with each result, and parsing one takes
-    longer than parsing a row."""
-    from pymysql.connections import Connection
-    from pymysql.protocol import FieldDescriptorPacket, MysqlPacket
+    """Recognize descriptions of columns by their bytes: the server sends them with each result, and parsing them takes
+    longer than parsing ten rows.
 
-    class Column(FieldDescriptorPacket):  # type: ignore[misc]
-        def __init__(self, data: bytes, encoding: str):
-            super().__init__(data, encoding)
-            self.described = super().description()
+    This relies on private parts of PyMySQL.
+    """
+    from pymysql.connections import Connection, MySQLResult
 
-        def description(self) -> Any:
-            return self.described
+    known_columns: dict[int, tuple[KnownColumns, ...]] = {}
 
-    column = functools.lru_cache(MOST_COLUMNS_KEPT)(Column)
+    class Result(MySQLResult):  # type: ignore[misc]
+        def _get_descriptions(self) -> None:
+            connection, count = self.connection, self.field_count
+            arrived = _arrived(connection._rfile)
+            for packets, parsed in known_columns.get(count, ()):
+                if arrived.startswith(packets):
+                    connection._rfile.read(len(packets))
+                    connection._next_seq_id = (connection._next_seq_id + count) % SEQUENCE
+                    self.fields, self.converters, self.description = parsed
+                    # The mark of their end.
+                    connection._read_packet()
+                    return
+            super()._get_descriptions()
+            size = sum(PACKET_HEADER + len(each.get_all_data()) for each in self.fields)
+            if size <= len(arrived):
+                new = KnownColumns(arrived[:size], (self.fields, self.converters, self.description))
+                known_columns[count] = (new, *known_columns.get(count, ())[: MOST_ALIKE - 1])
 
     class LeanConnection(Connection):  # type: ignore[misc]
-        # A private method; if a later PyMySQL no longer calls it, nothing breaks, and columns are parsed each time.
-        def _read_packet(self, packet_type: Any = MysqlPacket) -> Any:
-            return super()._read_packet(column if packet_type is FieldDescriptorPacket else packet_type)
+        def _read_query_result(self, unbuffered: bool = False) -> Any:
+            if unbuffered:
+                return super()._read_query_result(unbuffered)
+            self._result = Result(self)
+            self._result.read()
+            if self._result.server_status is not None:
+                self.server_status = self._result.server_status
+            return self._result.affected_rows
 
     @sa.event.listens_for(engine, 'do_connect')
     def connect(dialect: Any, record: Any, args: Any, options: Any) -> Any:
         return LeanConnection(*args, **options)
+
+
+def _arrived(stream: io.BufferedReader) -> bytes:
+    """What has arrived and is not read yet, or what arrives next; nothing on an error, which the next read reports."""
+    try:
+        return stream.peek()
+    except OSError:
+        return b''

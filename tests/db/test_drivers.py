@@ -1,5 +1,6 @@
 """Results of database servers: the columns of a repeated statement are parsed once, and read as what they are."""
 
+import io
 from contextlib import closing
 
 import pytest
@@ -44,6 +45,33 @@ def test_columns_of_a_repeated_statement_are_parsed_once(fresh, parsed):
     parsed.clear()
     assert fresh.query(ask) == tuple(range(20))
     assert parsed == []
+
+
+class InPieces(io.RawIOBase):
+    """What arrives from a server, at most that many bytes at a time."""
+
+    def __init__(self, socket, size):
+        self.socket, self.size = socket, size
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        return self.socket.recv_into(memoryview(buffer)[: self.size])
+
+
+@pytest.mark.parametrize('size', [1, 7, 100, 1000])
+def test_a_result_that_arrives_in_pieces(size, fresh, database):
+    """MariaDB's driver recognizes descriptions only if they have arrived completely."""
+
+    def ask(connection):
+        if database == 'mariadb':
+            driver = connection.connection.dbapi_connection
+            driver._rfile = io.BufferedReader(InPieces(driver._sock, size))
+        return [tuple(connection.execute(each).one()) for each in (NUMBERS, NUMBERS, sa.select(sa.literal('é' * 300)))]
+
+    for _ in range(2):
+        assert fresh.query(ask) == [tuple(range(20)), tuple(range(20)), ('é' * 300,)]
 
 
 def test_columns_of_one_name_are_read_by_their_own_types(fresh):
