@@ -278,7 +278,7 @@ class Service:
             conf=self.conf,
             store=self.store,
             tasks=self.tasks,
-            scheduler=Scheduler(self.store, self.conf, self.store.clock, self.lonely),
+            scheduler=Scheduler(self.store, self.conf, self.store.clock, self.lonely, self.hypervisor),
             hypervisor=self.hypervisor,
             images=self.wrap_neighbour('image', self.images),
             networks=self.wrap_neighbour('network', self.networks),

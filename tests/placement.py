@@ -5,7 +5,7 @@ import threading
 from collections import defaultdict
 from dataclasses import replace
 
-from computeapi.backends.placement import ConcurrentUpdate, ConsumerAllocations, PlacementRefused
+from computeapi.backends.placement import Candidate, ConcurrentUpdate, ConsumerAllocations, PlacementRefused
 from computeapi.errors import NeighbourAway
 
 
@@ -101,22 +101,58 @@ class PlacementInMemory:
         self.providers[provider.id] = self._merged(provider)
         self.roots[provider.id] = root_id
 
-    def candidates(self, requests, together=()):
+    def traits_of(self, provider_id):
         self._ask()
+        return set(self.providers[provider_id].traits) if provider_id in self.providers else set()
+
+    def candidates(self, requests, together=(), *, isolated=False):
+        self._ask()
+        assert all(each.resources for each in requests), 'All request groups must specify resources.'
         found = {}
         for root_id in {self.roots.get(key, key) for key in self.providers}:
             parts = [key for key in self.providers if root_id in (key, self.roots.get(key))]
-            chosen = {each.id: next((key for key in parts if self._has(key, each)), None) for each in requests}
-            if None not in chosen.values():
-                found[root_id] = chosen
+            candidate = self._candidate(parts, requests, isolated=isolated)
+            if candidate is not None:
+                found[root_id] = candidate
         return found
 
-    def _has(self, provider_id, request):
-        there, taken = self.providers[provider_id], self.consumers_of(provider_id).values()
-        return set(request.traits) <= set(there.traits) and all(
-            name in there.inventories
-            and sum(each.get(name, 0) for each in taken) + amount <= there.inventories[name].total
-            for name, amount in request.resources.items()
+    def _candidate(self, parts, requests, *, isolated):
+        chosen, resources = {}, defaultdict(lambda: defaultdict(int))
+        for each in requests:
+            taken = set(chosen.values()) if isolated and each.id else set()
+            mine = self._met(each, [key for key in parts if key not in taken], resources)
+            if mine is None:
+                return None
+            chosen[each.id] = mine[0]
+        return Candidate(chosen, {key: dict(held) for key, held in resources.items()})
+
+    def _met(self, request, parts, resources):
+        """The providers of a request, whose resources are added; several of them if it has no ID."""
+        several = [request._replace(resources={name: n}, traits=()) for name, n in request.resources.items()]
+        found = []
+        for piece in [request] if request.id else several:
+            fit = [key for key in parts if self._has(key, piece, resources.get(key, {}))]
+            best = max(fit, key=lambda key: len(set(request.traits) & set(self.providers[key].traits)), default=None)
+            if best is None:
+                return None
+            found.append(best)
+            for name, amount in piece.resources.items():
+                resources[best][name] += amount
+        traits = {name for key in found for name in self.providers[key].traits}
+        return found if set(request.traits) <= traits else None
+
+    def _has(self, provider_id, request, besides):
+        there, taken = self.providers[provider_id], [*self.consumers_of(provider_id).values(), besides]
+        traits, amounts = set(there.traits), there.inventories
+        return (
+            set(request.traits) <= traits
+            and not set(request.forbidden) & traits
+            and all(
+                name in amounts
+                and sum(each.get(name, 0) for each in taken) + amount
+                <= (amounts[name].total - amounts[name].reserved) * amounts[name].allocation_ratio
+                for name, amount in request.resources.items()
+            )
         )
 
     def consumers_of(self, provider_id):

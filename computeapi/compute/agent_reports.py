@@ -133,7 +133,9 @@ def read(report: Mapping[str, Any]) -> Report:
     host = received.host
     texts = [(each, 64) for each in (host.hypervisor_type, host.host_ip, received.release)]
     texts += [(received.id, 36), *((each, 255) for each in (host.name, host.hypervisor_hostname, received.machine))]
-    numbers = (host.hypervisor_version, host.vcpus, host.memory_mb, host.local_gb, received.pid)
+    texts += [(each, 255) for each in (*host.traits, *host.resources)]
+    numbers = [host.hypervisor_version, host.vcpus, host.memory_mb, host.local_gb, received.pid]
+    numbers += host.resources.values()
     if (
         None in (host.cpu_info, received.capabilities, received.connector)
         or len(orjson.dumps(report)) > MOST_BYTES

@@ -128,4 +128,6 @@ def _facts(host: Host) -> dict[str, Any]:
         'vcpus': host.vcpus,
         'memory_mb': host.memory_mb,
         'local_gb': host.local_gb,
+        'traits': [*host.traits] or None,
+        'resources': dict(host.resources) or None,
     }

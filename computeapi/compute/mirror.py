@@ -7,17 +7,17 @@ changes wait. The audit finds updates that were lost, and changes that others ma
 
 import contextlib
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from oslo_config import cfg
 
-from computeapi.backends.hypervisor import Capability, Hypervisor
+from computeapi.backends.hypervisor import Hypervisor
 from computeapi.backends.placement import (
     INSTANCE,
     MIGRATION,
-    Chosen,
+    Candidate,
     ConcurrentUpdate,
     ConsumerAllocations,
     Inventory,
@@ -26,6 +26,8 @@ from computeapi.backends.placement import (
     ResourceRequest,
 )
 from computeapi.compute.scheduler.hosts import Ratios
+from computeapi.compute.scheduler.requirements import SIZES
+from computeapi.compute.traits import DISABLED, standard
 from computeapi.db import placement_changes as changes
 from computeapi.db import placement_content
 from computeapi.db.allocations import Amounts
@@ -40,25 +42,6 @@ BATCH = 50
 LEASE = timedelta(seconds=60)
 LONGEST_PAUSE_SECONDS = 60
 MOST_TRIES = 4
-
-ALWAYS = (
-    'COMPUTE_NODE',
-    'COMPUTE_DEVICE_TAGGING',
-    'COMPUTE_VOLUME_ATTACH',
-    'COMPUTE_VOLUME_ATTACH_WITH_TAG',
-    'COMPUTE_VOLUME_MULTI_ATTACH',
-    'OWNER_NOVA',
-)
-DISABLED = 'COMPUTE_STATUS_DISABLED'
-OF_CAPABILITY = {
-    'COMPUTE_NET_ATTACH_INTERFACE': Capability.ATTACH_INTERFACE,
-    'COMPUTE_NET_ATTACH_INTERFACE_WITH_TAG': Capability.ATTACH_INTERFACE,
-    'COMPUTE_VOLUME_EXTEND': Capability.EXTEND_VOLUME,
-    'COMPUTE_RESCUE_BFV': Capability.RESCUE_ON_VOLUME,
-    'COMPUTE_MEM_BACKING_FILE': Capability.SHARES,
-    'COMPUTE_STORAGE_VIRTIO_FS': Capability.SHARES,
-}
-"""The standard traits that correspond to a driver's capabilities."""
 
 
 class Difference(NamedTuple):
@@ -129,11 +112,19 @@ class Mirror:
                 return
         raise ConcurrentUpdate()
 
-    def hosts_for(self, requests: Sequence[ResourceRequest], together: Sequence[Sequence[str]]) -> dict[str, Chosen]:
-        """By host, which of its providers have the requested resources, by request."""
-        found = self.placement.candidates(requests, together)
+    def hosts_for(
+        self, requests: Sequence[ResourceRequest], together: Sequence[Sequence[str]], *, isolated: bool = False
+    ) -> dict[str, Candidate]:
+        """By host, which of its providers have the requested resources and traits."""
+        found = self.placement.candidates(requests, together, isolated=isolated)
         hosts = self.store.query(placement_content.hypervisors_by_host)
         return {host: found[provider_id] for host, provider_id in hosts.items() if provider_id in found}
+
+    def traits_for(self, server_id: str) -> Set[str]:
+        """The traits of the providers of which the server holds something."""
+        claims = self.store.query(placement_content.of_servers, [server_id]).get(server_id)
+        providers = [] if claims is None else [*claims.amounts, *claims.more]
+        return {name for provider_id in providers for name in self.placement.traits_of(provider_id)}
 
     def _put_off(self, change: PlacementChange, now: datetime, error: Error) -> None:
         pause = min(2**change.attempts, LONGEST_PAUSE_SECONDS)
@@ -204,9 +195,9 @@ class Mirror:
             name: Inventory(total, ratio, max_unit=max(1, min(int(total * ratio), 2**31 - 1)))
             for name, total, ratio in (*amounts, ('DISK_GB', facts.local_gb, self.ratios.disk))
         }
-        can = self.hypervisor.capabilities_of(facts.host)
-        traits = {name: needed in can for name, needed in OF_CAPABILITY.items()}
-        traits |= dict.fromkeys(ALWAYS, True) | {DISABLED: facts.disabled}
+        inventories |= {name: Inventory(total, 1.0, total) for name, total in (facts.resources or {}).items()}
+        traits = dict.fromkeys(facts.traits or (), True)
+        traits |= standard(self.hypervisor.capabilities_of(facts.host)) | {DISABLED: facts.disabled}
         return Provider(facts.uuid, facts.hypervisor_hostname, inventories, traits, facts.aggregates)
 
     # ------------------------------------------------------------ what the audit finds
@@ -227,8 +218,8 @@ class Mirror:
         wanted = {
             key: resources_of(each.amounts[facts.uuid]) for key, each in claims.items() if facts.uuid in each.amounts
         }
-        # Other providers of the host are not searched: the consumers with resources of ports are checked instead.
-        besides = {key for key, each in claims.items() if each.ports}
+        # Other providers of the host are not searched: consumers that may hold something of them are checked instead.
+        besides = {key for key, each in claims.items() if each.more}
         odd = besides | {key for key in wanted.keys() | consumers.keys() if wanted.get(key) != consumers.get(key)}
         servers = {key: claims[key].server_id for key in odd if key in claims}
         servers |= self.store.query(placement_content.servers_behind, odd - servers.keys())
@@ -260,7 +251,7 @@ class Mirror:
 def _allocations_of(claims: Claims, generation: int | None) -> ConsumerAllocations:
     kind = MIGRATION if claims.moving else INSTANCE
     resources = {key: dict(resources_of(amounts)) for key, amounts in claims.amounts.items()}
-    for provider_id, held in claims.ports.items():
+    for provider_id, held in claims.more.items():
         resources[provider_id] = {**resources.get(provider_id, {}), **held}
     return ConsumerAllocations(claims.consumer_id, kind, claims.project_id, claims.user_id, resources, generation)
 
@@ -276,5 +267,4 @@ def _is_ours(there: ConsumerAllocations, known: Collection[str]) -> bool:
 
 def resources_of(amounts: Amounts) -> Mapping[str, int]:
     """By resource class; amounts of zero are left out."""
-    named = {'VCPU': amounts.vcpus, 'MEMORY_MB': amounts.memory_mb, 'DISK_GB': amounts.disk_gb}
-    return {name: amount for name, amount in named.items() if amount}
+    return {name: amount for name, size in SIZES.items() if (amount := getattr(amounts, size))}

@@ -6,6 +6,8 @@ from typing import Any
 
 from oslo_config import cfg, types
 
+from computeapi.config.host_providers import RESOURCES, TRAITS
+
 FUNCTION = re.compile(r'[\w.]+:\w+')
 
 
@@ -53,6 +55,8 @@ SIMULATED = [
     cfg.IntOpt('vcpus', default=512, min=1, help='Virtual CPUs of a simulated host.'),
     cfg.IntOpt('memory_mb', default=1024 * 1024, min=1, help='Memory of a simulated host in MiB.'),
     cfg.IntOpt('local_gb', default=64 * 1024, min=1, help='Disk of a simulated host in GiB.'),
+    TRAITS,
+    RESOURCES,
     cfg.FloatOpt(
         'passing_seconds',
         default=0.0,

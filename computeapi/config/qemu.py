@@ -2,6 +2,8 @@
 
 from oslo_config import cfg, types
 
+from computeapi.config.host_providers import RESOURCES, TRAITS
+
 QEMU = [
     cfg.StrOpt(
         'state_path',
@@ -108,6 +110,8 @@ QEMU = [
     cfg.IntOpt(
         'local_gb', min=1, help='Disk of the host in GiB; unset: the size of the file system of the state path.'
     ),
+    TRAITS,
+    RESOURCES,
     cfg.IntOpt(
         'shutdown_timeout',
         default=60,

@@ -14,6 +14,9 @@ from computeapi.db.records import upsert
 from computeapi.db.tables.compute import allocations, hypervisors
 from computeapi.db.tables.servers import servers
 
+Held = Mapping[str, Mapping[str, int]]
+"""Amounts by provider and resource class."""
+
 
 class Amounts(NamedTuple):
     """Amounts of a host's resources; memory in MiB, disk in GiB."""
@@ -106,6 +109,21 @@ def replace(connection: sa.Connection, server_id: str, host: str, before: Amount
     note(connection, SERVER, [server_id])
 
 
+def hold_for_flavor(connection: sa.Connection, server_id: str, host: str, flavor_id: str, held: Held) -> None:
+    """Add what the server's flavor holds of the host's providers besides its sizes. During a resize on the same host,
+    both flavors hold something."""
+    mine = _mine(server_id, host)
+    others = connection.scalar(sa.select(allocations.c.flavors).where(mine)) or {}
+    connection.execute(sa.update(allocations).where(mine).values(flavors={**others, flavor_id: held}))
+    note(connection, SERVER, [server_id])
+
+
+def held_for_flavors(connection: sa.Connection, server_id: str, host: str | None) -> dict[str, Held]:
+    """What the server's flavors hold of the host's providers besides sizes, by the IDs of the flavors."""
+    held = sa.select(allocations.c.flavors).where(allocations.c.server_id == server_id, allocations.c.host == host)
+    return connection.scalar(held) or {}
+
+
 def hold_for_ports(connection: sa.Connection, server_id: str, host: str, ports: Mapping[str, Any]) -> None:
     """Set what the server's ports hold of the host's child providers."""
     connection.execute(sa.update(allocations).where(_mine(server_id, host)).values(ports=dict(ports) or None))
@@ -116,6 +134,12 @@ def held_for_ports(connection: sa.Connection, server_id: str, host: str | None) 
     """What the server's ports hold of the host's child providers, by port."""
     held = sa.select(allocations.c.ports).where(allocations.c.server_id == server_id, allocations.c.host == host)
     return connection.scalar(held) or {}
+
+
+def holds_more(connection: sa.Connection, server_id: str, host: str) -> bool:
+    """Whether the server's flavor or ports hold something of the host besides its sizes."""
+    more = allocations.c.ports.is_not(None) | allocations.c.flavors.is_not(None)
+    return connection.execute(sa.select(allocations.c.host).where(_mine(server_id, host), more)).first() is not None
 
 
 def leave_ports(connection: sa.Connection, server_id: str, port_ids: Collection[str]) -> None:
@@ -132,10 +156,12 @@ def leave_ports(connection: sa.Connection, server_id: str, port_ids: Collection[
             hold_for_ports(connection, server_id, host, kept)
 
 
-def resize(connection: sa.Connection, server_id: str, host: str, needs: Mapping[str, int]) -> None:
-    """Hold *needs* of a host from now on; only to reduce what is held."""
+def resize(connection: sa.Connection, server_id: str, host: str, needs: Mapping[str, int], flavor_id: str = '') -> None:
+    """Hold *needs*, and what this flavor holds of the host, from now on; only to reduce what is held."""
     locked = lock(connection, host, server_id)
-    changed = connection.execute(sa.update(allocations).where(_mine(server_id, host)).values(**needs))
+    flavors = held_for_flavors(connection, server_id, host)
+    kept = {flavor_id: flavors[flavor_id]} if flavor_id in flavors else None
+    changed = connection.execute(sa.update(allocations).where(_mine(server_id, host)).values(**needs, flavors=kept))
     if locked and changed.rowcount:
         _, before = locked
         _count(connection, host, before._replace(**needs) - before)

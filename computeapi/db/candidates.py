@@ -20,8 +20,8 @@ class Choice(NamedTuple):
     """The conditions on hosts; their values are parameters of the statement.
 
     up: the service is enabled, and was seen `since`.  zone: in the zone whose aggregates are `zone`, of `zones`, all
-    that put hosts into a zone; `unzoned`: hosts without a zone, too.  host, node, cell: of that name.  besides: none of
-    `ignored`.  order: the sizes by which hosts are sorted, most room left first.
+    that put hosts into a zone; `unzoned`: hosts without a zone, too.  host, node, cell: of that name.  among: one of
+    `suitable`.  besides: none of `ignored`.  order: the sizes by which hosts are sorted, most room left first.
     """
 
     up: bool = False
@@ -30,6 +30,7 @@ class Choice(NamedTuple):
     host: bool = False
     node: bool = False
     cell: bool = False
+    among: bool = False
     besides: bool = False
     order: tuple[str, ...] = ()
 
@@ -71,6 +72,8 @@ def _conditions(choice: Choice) -> list[sa.ColumnElement[bool]]:
     for wanted, column in ((choice.host, 'host'), (choice.node, 'hypervisor_hostname'), (choice.cell, 'cell')):
         if wanted:
             conditions.append(hypervisors.c[column] == sa.bindparam(f'its_{column}'))
+    if choice.among:
+        conditions.append(hypervisors.c.host.in_(sa.bindparam('suitable', expanding=True)))
     if choice.besides:
         conditions.append(hypervisors.c.host.not_in(sa.bindparam('ignored', expanding=True)))
     return conditions

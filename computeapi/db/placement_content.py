@@ -3,13 +3,13 @@
 It is derived from the claims. While a server moves, its claim on the source host is held by the migration.
 """
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from computeapi.db.allocations import HELD, Amounts
+from computeapi.db.allocations import HELD, Amounts, Held
 from computeapi.db.server_migrations import OVER
 from computeapi.db.services import runs
 from computeapi.db.tables.compute import aggregate_hosts, aggregates, allocations, hypervisors, services
@@ -18,7 +18,8 @@ from computeapi.states import MigrationType
 
 
 class HostFacts(NamedTuple):
-    """A compute host; memory in MiB, disk in GiB. aggregates: the UUID of each, and whether the host is in it."""
+    """A compute host; memory in MiB, disk in GiB. traits, resources: the operator's.  aggregates: the UUID of each, and
+    whether the host is in it."""
 
     uuid: str
     host: str
@@ -26,6 +27,8 @@ class HostFacts(NamedTuple):
     vcpus: int
     memory_mb: int
     local_gb: int
+    traits: Sequence[str] | None
+    resources: Mapping[str, int] | None
     disabled: bool
     aggregates: Mapping[str, bool] = {}
 
@@ -33,7 +36,7 @@ class HostFacts(NamedTuple):
 class Claims(NamedTuple):
     """The claims of a server, or of its migration, by the UUIDs of the hosts' hypervisors.
 
-    ports: the additional resources of its ports, by provider and resource class.
+    more: the further resources of its flavor and its ports, by provider and resource class.
     """
 
     consumer_id: str
@@ -42,15 +45,16 @@ class Claims(NamedTuple):
     user_id: str
     moving: bool
     amounts: Mapping[str, Amounts]
-    ports: Mapping[str, Mapping[str, int]]
+    more: Held
 
 
-class Held(NamedTuple):
+class HeldOnHost(NamedTuple):
     """One claim, with the host's hypervisor."""
 
     host: str
     hypervisor_id: str
     amounts: Amounts
+    flavors: Mapping[str, Held] | None
     ports: Mapping[str, Any] | None
 
 
@@ -106,35 +110,38 @@ def of_servers(connection: sa.Connection, server_ids: Collection[str]) -> dict[s
         left = [each for each in claims if each.host == source and len(claims) > 1]
         kept = [each for each in claims if each not in left]
         owner = (server_id, project_id, user_id)
-        found[server_id] = Claims(server_id, *owner, False, _amounts(kept), _of_ports(kept))
+        found[server_id] = Claims(server_id, *owner, False, _amounts(kept), _more(kept))
         if move_id is not None and left:
-            found[move_id] = Claims(move_id, *owner, True, _amounts(left), _of_ports(left))
+            found[move_id] = Claims(move_id, *owner, True, _amounts(left), _more(left))
     return found
 
 
-def _claims_of(connection: sa.Connection, server_ids: Collection[str]) -> dict[str, list[Held]]:
-    by_server: dict[str, list[Held]] = defaultdict(list)
-    held = sa.select(allocations.c.server_id, allocations.c.host, hypervisors.c.uuid, *HELD, allocations.c.ports)
+def _claims_of(connection: sa.Connection, server_ids: Collection[str]) -> dict[str, list[HeldOnHost]]:
+    by_server: dict[str, list[HeldOnHost]] = defaultdict(list)
+    more = (allocations.c.flavors, allocations.c.ports)
+    held = sa.select(allocations.c.server_id, allocations.c.host, hypervisors.c.uuid, *HELD, *more)
     there = held.join_from(allocations, hypervisors, hypervisors.c.host == allocations.c.host)
     chosen = there.where(allocations.c.server_id.in_(server_ids)).order_by(hypervisors.c.id)
-    for server_id, name, hypervisor_id, *amounts, ports in connection.execute(chosen):
+    for server_id, name, hypervisor_id, *amounts, flavors, ports in connection.execute(chosen):
         # Only the first hypervisor of a host counts.
         if name not in {each.host for each in by_server[server_id]}:
-            by_server[server_id].append(Held(name, hypervisor_id, Amounts(*map(int, amounts)), ports))
+            amounts_held = Amounts(*map(int, amounts))
+            by_server[server_id].append(HeldOnHost(name, hypervisor_id, amounts_held, flavors, ports))
     return by_server
 
 
-def _amounts(claims: Iterable[Held]) -> dict[str, Amounts]:
+def _amounts(claims: Iterable[HeldOnHost]) -> dict[str, Amounts]:
     return {each.hypervisor_id: each.amounts for each in claims}
 
 
-def _of_ports(claims: Iterable[Held]) -> dict[str, dict[str, int]]:
-    """The sums of what all ports hold, by provider."""
-    found: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for port in (port for each in claims for port in (each.ports or {}).values()):
-        for provider_id, resources in port['resources'].items():
-            for name, amount in resources.items():
-                found[provider_id][name] += amount
+def _more(claims: Iterable[HeldOnHost]) -> dict[str, dict[str, int]]:
+    """The sums of what flavors and ports hold, by provider."""
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for each in claims:
+        of_ports = (port['resources'] for port in (each.ports or {}).values())
+        for held in (*(each.flavors or {}).values(), *of_ports):
+            for provider_id, resources in held.items():
+                found[provider_id].update(resources)
     return {provider_id: dict(resources) for provider_id, resources in found.items()}
 
 

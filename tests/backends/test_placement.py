@@ -173,10 +173,40 @@ def test_what_ports_ask_for_is_found_below_hosts(world, placement, host):
     part, other = (world.part(host, replace(new(), **facts)) for _ in range(2))
     world.host(new())
     small, large = (ResourceRequest(f'p-{n}', {BANDWIDTH: n}, [trait]) for n in (600, 700))
-    chosen = placement.candidates([small, large], [['p-600'], ['p-700']])
-    assert set(chosen) == {host.id}
-    assert set(chosen[host.id]) == {'p-600', 'p-700'} and set(chosen[host.id].values()) <= {part.id, other.id}
+    found = placement.candidates([small, large], [['p-600'], ['p-700']])
+    assert set(found) == {host.id}
+    chosen, resources = found[host.id]
+    assert set(chosen) == {'p-600', 'p-700'} and set(chosen.values()) == set(resources) == {part.id, other.id}
+    assert sorted(resources.values(), key=str) == [{BANDWIDTH: 600}, {BANDWIDTH: 700}]
     assert placement.candidates([small._replace(resources={BANDWIDTH: 1001})]) == {}
     for each in (part, other):
         placement.set_allocations([holding(each, **{BANDWIDTH: 500})])
     assert placement.candidates([small]) == {}
+
+
+def test_what_flavors_require(world, placement, host):
+    trait, other = (f'CUSTOM_{uuid.uuid4().hex.upper()}' for _ in range(2))
+    facts = {'inventories': {'VGPU': Inventory(2, 1.0, 2)}, 'traits': {trait: True}}
+    parts = [world.part(host, replace(new(), **facts)) for _ in range(2)]
+    plain = world.part(world.host(new()), replace(new(), **facts | {'traits': {other: True}}))
+    common = ResourceRequest('', {'VCPU': 1, 'VGPU': 1}, [trait], [other])
+    candidate = placement.candidates([common])[host.id]
+    assert candidate.resources[host.id] == {'VCPU': 1}
+    assert [each for key, each in candidate.resources.items() if key in {part.id for part in parts}] == [{'VGPU': 1}]
+    assert set(placement.candidates([common])) == {host.id}
+    assert placement.candidates([common._replace(forbidden=[trait])]) == {}
+    groups = [ResourceRequest('a', {'VGPU': 1}, [trait]), ResourceRequest('b', {'VGPU': 1}, [trait])]
+    [found] = placement.candidates(groups, isolated=True).values()
+    assert {found.chosen['a'], found.chosen['b']} == {part.id for part in parts}
+    assert placement.candidates([*groups, groups[0]._replace(id='c')], isolated=True) == {}
+    assert set(placement.candidates([*groups, groups[0]._replace(id='c')])) == {host.id}
+    assert placement.traits_of(plain.id) >= {other} and placement.traits_of(str(uuid.uuid4())) == set()
+
+
+def test_new_traits_and_resource_classes_are_created(world, placement, host):
+    name = f'CUSTOM_{uuid.uuid4().hex.upper()}'
+    declared = replace(host, traits={**TRAITS, name: True}, inventories={**ROOM, name: Inventory(2, 1.0, 2)})
+    for _ in range(2):
+        placement.declare(declared)
+        assert placement.differences(declared) == []
+    assert name in world.there(host)['traits'] and name in world.there(host)['inventories']

@@ -103,7 +103,10 @@ class Outdated(BaseException):
 
 @dataclass(frozen=True)
 class Host:
-    """A host that a driver serves; memory in MiB, disk in GiB."""
+    """A host that a driver serves; memory in MiB, disk in GiB.
+
+    traits, resources: what the operator says that it has besides the usual, the latter as amounts by resource class.
+    """
 
     name: str
     hypervisor_hostname: str
@@ -116,6 +119,8 @@ class Host:
     cpu_info: Mapping[str, Any] = field(default_factory=dict)
     cell: str = 'cell1'
     on: bool = True
+    traits: Sequence[str] = ()
+    resources: Mapping[str, int] = field(default_factory=dict)
 
 
 class Console(NamedTuple):

@@ -45,6 +45,7 @@ def _declared(host: DeclaredHost, off: set[str]) -> Host:
     facts = host._asdict()
     del facts['id']
     name = facts.pop('host')
+    facts |= {'traits': host.traits or (), 'resources': host.resources or {}}
     return Host(name=name, **facts, on=name not in off)
 
 
@@ -85,6 +86,8 @@ class SimulatedHosts:
             cpu_info=CPU,
             cell=f'cell{(number - 1) % self.options.cells + 1}',
             on=name not in off,
+            traits=self.options.traits,
+            resources=self.options.resources,
         )
 
     def switch(self, host: str, on: bool) -> None:

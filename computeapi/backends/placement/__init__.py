@@ -4,7 +4,7 @@ Compute decides with its own rows, and updates Placement afterwards. Updates sta
 so that they can be repeated; entries of other services are left as they are.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -22,11 +22,22 @@ Chosen = Mapping[str, str]
 
 
 class ResourceRequest(NamedTuple):
-    """What a port requests from one provider below a host: amounts by resource class, and traits."""
+    """What a port or a flavor requests from one provider of a host: amounts by resource class, and traits.
+
+    id: empty for what several providers of a host can meet together.
+    """
 
     id: str
     resources: Mapping[str, int]
     traits: Sequence[str] = ()
+    forbidden: Sequence[str] = ()
+
+
+class Candidate(NamedTuple):
+    """Providers that meet all requests. resources: of all requests together."""
+
+    chosen: Chosen
+    resources: Resources
 
 
 class Inventory(NamedTuple):
@@ -42,7 +53,7 @@ class Inventory(NamedTuple):
 class Provider:
     """A host. traits, aggregates: those that compute manages, each with whether the host has it; others are left alone.
 
-    inventories: by resource class; other classes are left alone, too.
+    inventories: by resource class; other classes are left alone, too. New custom traits and classes are created.
     """
 
     id: str
@@ -104,9 +115,14 @@ class Placement(Protocol):
         """The allocations of a provider, by consumer; empty if the provider does not exist."""
         ...
 
+    def traits_of(self, provider_id: str) -> Set[str]:
+        """All traits of the provider; none if it does not exist."""
+        ...
+
     def candidates(
-        self, requests: Sequence[ResourceRequest], together: Sequence[Sequence[str]] = ()
-    ) -> Mapping[str, Chosen]:
-        """The possible choices of providers, by host provider, one for each host that meets all requests. together:
-        groups of request IDs that must be met in one subtree of the host."""
+        self, requests: Sequence[ResourceRequest], together: Sequence[Sequence[str]] = (), *, isolated: bool = False
+    ) -> Mapping[str, Candidate]:
+        """By host provider, one candidate for each host that meets all requests. together: groups of request IDs that
+        must be met in one subtree of the host.  isolated: whether each request with an ID needs its own provider. None
+        if Placement does not know one of the traits or resource classes."""
         ...

@@ -4,6 +4,7 @@ Providers and consumers have generations: a writer states which one it has read,
 change.
 """
 
+import logging
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from typing import Any
 from urllib.parse import urlencode
@@ -16,7 +17,7 @@ from requests import Response
 from computeapi.backends.neighbour import LONGEST_MESSAGE, NeighbourService
 from computeapi.backends.placement import (
     INSTANCE,
-    Chosen,
+    Candidate,
     ConcurrentUpdate,
     ConsumerAllocations,
     Inventory,
@@ -27,9 +28,13 @@ from computeapi.backends.placement import (
 from computeapi.context import Context
 from computeapi.errors import Error
 
+LOG = logging.getLogger(__name__)
 # Needed for consumer types, and for generations in answers about aggregates.
 MICROVERSION = '1.38'
 STALE = 'placement.concurrent_update'
+CUSTOM = 'CUSTOM_'
+KINDS = {'traits': 'traits', 'inventories': 'resource_classes'}
+"""Where Placement has the names in the parts of providers."""
 MOST_TRIES = 4
 MOST_CANDIDATES = 1000
 ITSELF = Context(user_id='', project_id='', user_name='placement').elevated()
@@ -60,8 +65,14 @@ class PlacementService:
             found = self._request('GET', _path(provider.id, part))
             changed = wanted(found[part])
             if changed != found[part]:
+                self._create(part, set(changed) - set(found[part]))
                 generation = {'resource_provider_generation': found['resource_provider_generation']}
                 self._request('PUT', _path(provider.id, part), {part: changed, **generation})
+
+    def _create(self, part: str, names: Collection[str]) -> None:
+        """Make these custom traits or resource classes known."""
+        for name in sorted(name for name in names if name.startswith(CUSTOM) and part in KINDS):
+            self._request('PUT', f'/{KINDS[part]}/{name}')
 
     def differences(self, provider: Provider) -> list[str]:
         known = self._known(provider.id)
@@ -82,8 +93,9 @@ class PlacementService:
             return others | {name: _document(each) for name, each in provider.inventories.items() if each.total}
 
         def traits(there: Sequence[str]) -> list[str]:
-            known = self._traits(provider.traits)
-            return _chosen(there, {name: wanted for name, wanted in provider.traits.items() if name in known})
+            known = self._traits([name for name in provider.traits if not name.startswith(CUSTOM)])
+            wanted = {name: each for name, each in provider.traits.items() if name in known or name.startswith(CUSTOM)}
+            return _chosen(there, wanted)
 
         def aggregates(there: Sequence[str]) -> list[str]:
             return _chosen(there, provider.aggregates)
@@ -128,21 +140,31 @@ class PlacementService:
         found = self._request('GET', _path(provider_id, 'allocations'), missing=True) or {'allocations': {}}
         return {consumer: each['resources'] for consumer, each in found['allocations'].items()}
 
+    def traits_of(self, provider_id: str) -> Set[str]:
+        found = self._request('GET', _path(provider_id, 'traits'), missing=True)
+        return set() if found is None else set(found['traits'])
+
     def candidates(
-        self, requests: Sequence[ResourceRequest], together: Sequence[Sequence[str]] = ()
-    ) -> Mapping[str, Chosen]:
-        query = [('limit', str(MOST_CANDIDATES)), ('group_policy', 'none')]
+        self, requests: Sequence[ResourceRequest], together: Sequence[Sequence[str]] = (), *, isolated: bool = False
+    ) -> Mapping[str, Candidate]:
+        query = [('limit', str(MOST_CANDIDATES)), ('group_policy', 'isolate' if isolated else 'none')]
         for each in requests:
-            query.append((f'resources_{each.id}', ','.join(f'{name}:{n}' for name, n in each.resources.items())))
-            if each.traits:
-                query.append((f'required_{each.id}', ','.join(each.traits)))
+            suffix = f'_{each.id}' if each.id else ''
+            query.append((f'resources{suffix}', ','.join(f'{name}:{n}' for name, n in each.resources.items())))
+            if traits := [*each.traits, *(f'!{name}' for name in each.forbidden)]:
+                query.append((f'required{suffix}', ','.join(traits)))
         query += [('same_subtree', ','.join(f'_{name}' for name in group)) for group in together]
-        answer = self._request('GET', f'/allocation_candidates?{urlencode(query)}')
-        found: dict[str, Chosen] = {}
+        try:
+            answer = self._request('GET', f'/allocation_candidates?{urlencode(query)}')
+        except PlacementRefused as error:
+            LOG.warning('Placement rejects a search for providers: %s', error)
+            return {}
+        found: dict[str, Candidate] = {}
         for each in answer['allocation_requests']:
             chosen = {name.removeprefix('_'): providers[0] for name, providers in each['mappings'].items()}
-            root = answer['provider_summaries'][next(iter(chosen.values()))]['root_provider_uuid']
-            found.setdefault(root, chosen)
+            resources = {provider: part['resources'] for provider, part in each['allocations'].items()}
+            for root in {answer['provider_summaries'][provider]['root_provider_uuid'] for provider in resources}:
+                found.setdefault(root, Candidate(chosen, resources))
         return found
 
     # ------------------------------------------------------------ requests

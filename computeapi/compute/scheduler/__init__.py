@@ -1,20 +1,24 @@
 """Selects the host of a server: filters decide which hosts can take it, weighers which is best; then it is claimed."""
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple, TypeVar
 
 import sqlalchemy as sa
 from oslo_config import cfg
 
+from computeapi.backends.hypervisor import Capability, Hypervisor
 from computeapi.clock import utcnow
 from computeapi.compute.scheduler.agent_silence import AgentSilence, AgentsSilent
 from computeapi.compute.scheduler.choice import AT_ONCE, HostChoice
 from computeapi.compute.scheduler.filters import FILTERS
 from computeapi.compute.scheduler.hosts import HostState, Ratios, claim, load
+from computeapi.compute.scheduler.providers import suitable, traits_of
 from computeapi.compute.scheduler.spec import Spec
 from computeapi.compute.scheduler.weighers import WEIGHERS
+from computeapi.db import host_providers
 from computeapi.db.engine import Store
 from computeapi.errors import Error
 
@@ -53,13 +57,18 @@ class Survey(NamedTuple):
 class Scheduler:
     """Unknown names of filters or weighers in the configuration raise cfg.Error at startup.
 
-    lonely: advice for the case that the only host does not fit.
+    lonely: advice for the case that the only host does not fit.  hypervisor: None: hosts have all capabilities.
     """
 
     def __init__(
-        self, store: Store, conf: cfg.ConfigOpts, clock: Callable[[], datetime] = utcnow, lonely: str | None = None
+        self,
+        store: Store,
+        conf: cfg.ConfigOpts,
+        clock: Callable[[], datetime] = utcnow,
+        lonely: str | None = None,
+        hypervisor: Hypervisor | None = None,
     ):
-        self.store, self.conf, self.clock, self.lonely = store, conf, clock, lonely
+        self.store, self.conf, self.clock, self.lonely, self.hypervisor = store, conf, clock, lonely, hypervisor
         options = conf.filter_scheduler
         self.filters = [(name, _named(FILTERS, name)) for name in options.enabled_filters]
         self.weighers = [_named(WEIGHERS, name) for name in options.weight_classes]
@@ -78,24 +87,41 @@ class Scheduler:
         spec: Spec,
         record: Callable[[sa.Connection, HostState], None],
         check: Callable[[HostState], None] | None = None,
-        fits: Callable[[HostState], bool] = lambda host: True,
     ) -> HostState:
         """Choose a host and claim what the server needs there; NoValidHost, AgentsSilent, and any error of *check*.
 
         record: records the host in the transaction of the claim, so that no claim is without its reason.
         check: is called for a host before anything is claimed there.
-        fits: whether a host that passes the filters is acceptable.
         """
-        for host in self.promising(spec):
-            if fits(host) and self._take(spec, host, record, check):
+        found = self._narrowed(spec)
+        for host in self.promising(found):
+            if self._take(found, host, record, check):
                 return host
         # If there is none, or others were faster, all hosts are checked one by one, also for the message.
         self.agent_silence.check()
-        survey = self.candidates(spec)
-        for host in filter(fits, survey.best):
-            if self._take(spec, host, record, check):
+        found = self._narrowed(spec)
+        survey = self.candidates(found)
+        for host in survey.best:
+            if self._take(found, host, record, check):
                 return host
-        raise self.refusal(spec, survey)
+        raise self.refusal(found, survey)
+
+    def _narrowed(self, spec: Spec) -> Spec:
+        return self.store.query(self.narrowed, spec) if spec.groups and spec.among is None else spec
+
+    def narrowed(self, connection: sa.Connection, spec: Spec) -> Spec:
+        """The same, among the hosts that have the required resources and traits, if Placement was not asked."""
+        if spec.among is not None or not spec.groups:
+            return spec
+        return replace(spec, among=suitable(connection, spec, self._usual()))
+
+    def _usual(self) -> frozenset[Capability]:
+        return frozenset(Capability) if self.hypervisor is None else self.hypervisor.capabilities_of(None)
+
+    def traits_on(self, host: str | None) -> Set[str]:
+        """The traits of a host, without those that only Placement knows."""
+        provider = self.store.query(host_providers.select, host).get(host or '')
+        return frozenset() if provider is None else traits_of(provider, self._usual())
 
     def _take(
         self,
@@ -149,6 +175,9 @@ class Scheduler:
             # A move can be forced to a disabled host, a new server cannot.
             hosts = [host for host in hosts if host.enabled]
         steps = [('', hosts)]
+        if spec.among is not None:
+            hosts = [host for host in hosts if host.is_suitable(spec)]
+            steps.append(('Required resources and traits', hosts))
         for name, passes in () if spec.forced else self.filters:
             hosts = [host for host in hosts if passes(host, spec)]
             steps.append((name, hosts))

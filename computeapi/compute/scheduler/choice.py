@@ -57,6 +57,8 @@ class HostChoice:
         cell = candidates.cell_of(connection, spec.current_host) if spec.current_host else None
         named = {'host': spec.host, 'hypervisor_hostname': spec.node, 'cell': cell}
         facts |= {f'its_{column}': value for column, value in named.items() if value is not None}
+        if spec.among is not None:
+            facts['suitable'] = list(spec.among)
         if spec.ignored_hosts:
             facts['ignored'] = list(spec.ignored_hosts)
         choice = Choice(
@@ -66,6 +68,7 @@ class HostChoice:
             host=spec.host is not None,
             node=spec.node is not None,
             cell=cell is not None,
+            among=spec.among is not None,
             besides=bool(spec.ignored_hosts),
             order=self.order,
         )

@@ -13,7 +13,7 @@ from oslo_config import cfg
 
 from computeapi.compute.scheduler.spec import Spec
 from computeapi.compute.server_groups import AFFINITY, ANTI_AFFINITY
-from computeapi.db import aggregates, allocations, candidates, hypervisors, server_groups, servers
+from computeapi.db import aggregates, allocations, candidates, host_providers, hypervisors, server_groups, servers
 from computeapi.db.allocations import Amounts
 from computeapi.db.hypervisors import ComputeNode
 from computeapi.db.services import ComputeService
@@ -80,6 +80,10 @@ class HostState:
         """Whether there is room for the server in addition to all claims."""
         free = (self.free_vcpus, self.free_memory_mb, self.free_disk_gb)
         return all(need <= left for need, left in zip(spec.needs, free, strict=True))
+
+    def is_suitable(self, spec: Spec) -> bool:
+        """Whether the host has the resources and traits that the server requires."""
+        return spec.among is None or self.name in spec.among
 
     def is_asked_for(self, spec: Spec) -> bool:
         """Whether the server can move to this host, and *spec* names this host or none."""
@@ -176,7 +180,12 @@ def claim(connection: sa.Connection, spec: Spec, host: HostState, ratios: Ratios
     needs = Amounts(*map(max, held, spec.needs))
     if not _fits(needs, used - held, host, ratios) or not (spec.forced or _group_allows(connection, spec, host)):
         return False
+    special = (spec.among or {}).get(host.name)
+    if special and not host_providers.has_room(connection, host.name, special, spec.server_id, spec.flavor_id):
+        return False
     allocations.replace(connection, spec.server_id, host.name, held, needs)
+    if special:
+        allocations.hold_for_flavor(connection, spec.server_id, host.name, spec.flavor_id, special)
     return True
 
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from computeapi.db.allocations import Amounts
+from computeapi.compute.scheduler.requirements import RequestGroup, groups_of, sizes_in
+from computeapi.db.allocations import Amounts, Held
 from computeapi.db.servers import Server
 
 
@@ -18,6 +19,7 @@ class Spec:
     host, node: the only acceptable one.  forced: the filters are skipped.  ignored_hosts: unacceptable hosts.
     current_host: where the server is; it does not leave the cell of that host.
     hints: the scheduler hints of the request.  group_id: the server's group.
+    among: the acceptable hosts, and what the server will hold of their providers; None: all hosts, and nothing.
     """
 
     server_id: str
@@ -34,14 +36,29 @@ class Spec:
     extra_specs: Mapping[str, str] = field(default_factory=dict)
     image_properties: Mapping[str, Any] = field(default_factory=dict)
     image_id: str | None = None
+    flavor_id: str = ''
     flavor_name: str = ''
     hints: Mapping[str, Any] = field(default_factory=dict)
     group_id: str | None = None
+    among: Mapping[str, Held] | None = None
 
     @property
     def needs(self) -> Amounts:
         """The resources that it needs on the host."""
         return Amounts(self.vcpus, self.memory_mb, self.disk_gb)
+
+    @property
+    def groups(self) -> dict[str, RequestGroup]:
+        """The groups of requirements, if any of them is for more than sizes. A forced move ignores traits."""
+        groups = {name: each.stripped for name, each in groups_of(self.extra_specs, self.image_properties).items()}
+        if self.forced and self.current_host is not None:
+            groups = {name: RequestGroup(group.resources) for name, group in groups.items()}
+        return {k: v for k, v in groups.items() if any(v)} if any(v.is_special for v in groups.values()) else {}
+
+    @property
+    def isolated(self) -> bool:
+        """Whether each numbered group needs a provider of its own."""
+        return self.extra_specs.get('group_policy') == 'isolate'
 
     @classmethod
     def of(cls, server: Server, *, on_volume: bool, **more: Any) -> Spec:
@@ -54,6 +71,7 @@ class Spec:
             'availability_zone': server.pinned_availability_zone,
             'current_host': server.host,
             'extra_specs': server.flavor.get('extra_specs') or {},
+            'flavor_id': server.flavor.get('flavorid', ''),
             'flavor_name': server.flavor.get('name', ''),
             'image_properties': server.image_properties,
             'image_id': server.image_id,
@@ -64,7 +82,9 @@ class Spec:
 
 
 def needs_of(flavor: Mapping[str, Any], *, on_volume: bool) -> dict[str, int]:
-    """The resources that a server of that flavor needs on a host; a root disk on a volume does not count."""
+    """The sizes that a server of that flavor needs on a host, unless its extra specs override them; a root disk on a
+    volume does not count."""
     root_gb = 0 if on_volume else flavor['root_gb']
     disk_gb = root_gb + flavor['ephemeral_gb'] + math.ceil(flavor['swap'] / 1024)
-    return {'vcpus': flavor['vcpus'], 'memory_mb': flavor['memory_mb'], 'disk_gb': disk_gb}
+    sizes = {'vcpus': flavor['vcpus'], 'memory_mb': flavor['memory_mb'], 'disk_gb': disk_gb}
+    return sizes | sizes_in(flavor.get('extra_specs') or {})

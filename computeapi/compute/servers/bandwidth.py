@@ -1,31 +1,40 @@
-"""Resources of ports, such as bandwidth. Only Placement knows which provider has them, so it takes part in the choice
-of the host, and the server waits for it. Without Placement, resources of ports are not considered.
+"""Resources of ports, such as bandwidth, and the resources and traits that flavors and images require. With Placement,
+only it knows which provider has them, so it takes part in the choice of the host, and the server waits for it. Without,
+resources of ports are not considered, and the scheduler looks for the others.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from computeapi.backends.network import Port
-from computeapi.backends.placement import Chosen, PlacementRefused, ResourceRequest
+from computeapi.backends.placement import Candidate, Chosen, PlacementRefused, ResourceRequest
 from computeapi.compute.mirror import Mirror
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import HostState, Spec
+from computeapi.compute.scheduler.requirements import SIZES, RequestGroup, special
 from computeapi.compute.servers import placement, ports
 from computeapi.compute.tasks.job import Job
 from computeapi.context import Context
 from computeapi.db import allocations
 from computeapi.db import servers as rows
+from computeapi.db.allocations import Held
 from computeapi.db.servers import Server
 from computeapi.errors import Invalid
 
 Asking = Callable[[], Sequence[Port]]
 """Returns the ports with resource requests; called only if there is something to decide."""
 GoingOn = Callable[[sa.Connection], None]
-Besides = Mapping[str, Mapping[str, Any]]
-"""By acceptable host, what each port would hold of its providers."""
+
+
+class Besides(NamedTuple):
+    """What a server would hold of a host's providers besides its sizes: each port, and the flavor."""
+
+    ports: Mapping[str, Any]
+    flavor: Held
 
 
 def find(job: Job, spec: Spec, asking: Asking, go_on: GoingOn | None = None, **values: Any) -> None:
@@ -64,24 +73,28 @@ def allocate(
     check: Callable[[HostState], None] | None = None,
 ) -> HostState:
     """Like the scheduler's `allocate`, for a server whose ports may request resources, which they hold from then on."""
-    if platform.mirror is None or not asking:
+    if platform.mirror is None or not (asking or spec.groups):
         return platform.scheduler.allocate(spec, record, check)
-    there = dict(besides(platform.mirror, asking))
-    if held := platform.store.query(allocations.held_for_ports, server.uuid, server.host):
-        # The host that the server is already on needs no more resources.
-        there[server.host or ''] = held
+    there = besides(platform.mirror, asking, spec)
+    here = server.host or ''
+    held = platform.store.query(allocations.held_for_ports, server.uuid, here)
+    if held and (here in there or not spec.groups):
+        # The host that the server is already on needs no more resources for its ports.
+        there[here] = Besides(held, there[here].flavor if here in there else {})
 
     def keep_both(connection: sa.Connection, host: HostState) -> None:
         record(connection, host)
-        allocations.hold_for_ports(connection, server.uuid, host.name, there[host.name])
+        if asking:
+            allocations.hold_for_ports(connection, server.uuid, host.name, there[host.name].ports)
 
-    return platform.scheduler.allocate(spec, keep_both, check, fits=lambda host: host.name in there)
+    among = {host: each.flavor for host, each in there.items()}
+    return platform.scheduler.allocate(replace(spec, among=among), keep_both, check)
 
 
 def is_told(platform: Platform, server: Server, host: str) -> bool:
-    """Report the claims of the server to Placement now, if its ports hold resources on that host; returns whether
-    Placement accepts them, because another consumer may have been faster."""
-    if platform.mirror is None or not platform.store.query(allocations.held_for_ports, server.uuid, host):
+    """Report the claims of the server to Placement now, if its flavor or ports hold special resources on that host;
+    returns whether Placement accepts them, because another consumer may have been faster."""
+    if platform.mirror is None or not platform.store.query(allocations.holds_more, server.uuid, host):
         return True
     try:
         platform.mirror.publish_server(server.uuid)
@@ -103,7 +116,7 @@ def hold(job: Job, port_id: str) -> None:
         with job.store.write() as connection:
             rows.get(connection, server.uuid, lock=True)
             held = allocations.held_for_ports(connection, server.uuid, server.host)
-            allocations.hold_for_ports(connection, server.uuid, server.host or '', {**held, **there})
+            allocations.hold_for_ports(connection, server.uuid, server.host or '', {**held, **there.ports})
     if not is_told(job.platform, server, server.host or ''):
         job.store.change(allocations.leave_ports, server.uuid, [port_id])
         raise too_little(server)
@@ -129,12 +142,44 @@ def asked_for(job: Job) -> list[Port]:
     return [port for port in job.platform.networks.ports(job.elevated, ids=ids) if port.resource_request]
 
 
-def besides(mirror: Mirror, asking: Sequence[Port]) -> Besides:
-    """By host that has the requested resources, what each port would hold."""
-    requests = [each for port in asking for each in requests_of(port)]
+def besides(mirror: Mirror, asking: Sequence[Port], spec: Spec | None = None) -> dict[str, Besides]:
+    """By host that has the requested resources and traits, what the server would hold there. spec: of a server that
+    looks for a host."""
+    own = [] if spec is None else flavor_requests(spec)
+    if not all(each.resources for each in own):
+        # Placement searches providers only for resources.
+        return {}
+    requests = [*own, *(each for port in asking for each in requests_of(port))]
     together = [group for port in asking for group in [(port.resource_request or {}).get('same_subtree')] if group]
-    hosts = mirror.hosts_for(requests, together)
-    return {host: {port.id: held(port, chosen) for port in asking} for host, chosen in hosts.items()}
+    hosts = mirror.hosts_for(requests, together, isolated=spec is not None and spec.isolated)
+    return {host: _besides(found, asking) for host, found in hosts.items()}
+
+
+def _besides(found: Candidate, asking: Sequence[Port]) -> Besides:
+    of_ports = {port.id: held(port, found.chosen) for port in asking}
+    rest = {provider: Counter(resources) for provider, resources in found.resources.items()}
+    for each in of_ports.values():
+        for provider, resources in each['resources'].items():
+            rest[provider].subtract(resources)
+    mine = {provider: special(resources) for provider, resources in rest.items()}
+    return Besides(of_ports, {provider: resources for provider, resources in mine.items() if resources})
+
+
+def flavor_requests(spec: Spec) -> list[ResourceRequest]:
+    """The groups of requirements of the flavor and the image, with the sizes that are in no other group, if there are
+    any groups."""
+    groups = spec.groups
+    if not groups:
+        return []
+    elsewhere = {resource for name, group in groups.items() if name for resource in group.resources}
+    sizes = {name: getattr(spec.needs, size) for name, size in SIZES.items() if name not in elsewhere}
+    common = groups.get('', RequestGroup())
+    groups[''] = common._replace(resources={**common.resources, **sizes}).stripped
+    return [
+        ResourceRequest(name, group.resources, sorted(group.required), sorted(group.forbidden))
+        for name, group in sorted(groups.items())
+        if any(group)
+    ]
 
 
 def requests_of(port: Port) -> list[ResourceRequest]:

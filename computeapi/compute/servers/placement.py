@@ -112,7 +112,7 @@ def shrink(connection: sa.Connection, server: Server) -> None:
     if server.host is not None:
         devices = rows.block_devices_of(connection, [server.uuid])
         needs = needs_of(server.flavor, on_volume=is_volume_backed(server, devices))
-        allocations.resize(connection, server.uuid, server.host, needs)
+        allocations.resize(connection, server.uuid, server.host, needs, server.flavor.get('flavorid', ''))
 
 
 def connect(job: Job, host: str | None = None) -> None:

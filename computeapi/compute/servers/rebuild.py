@@ -7,7 +7,8 @@ from typing import Any
 from computeapi.backends.hypervisor import Capability, PowerState, require
 from computeapi.compute.keypairs import KeypairManager
 from computeapi.compute.quotas import Quotas
-from computeapi.compute.scheduler import Spec
+from computeapi.compute.scheduler import NoValidHost, Spec
+from computeapi.compute.scheduler.requirements import RequestGroup, groups_of
 from computeapi.compute.servers import config_drive, disks, placement, signatures
 from computeapi.compute.servers.changes import Changes, check, not_ready
 from computeapi.compute.servers.creation import boot
@@ -26,6 +27,12 @@ from computeapi.states import REBUILD_STEPS, TaskState, VMState
 
 # The status of a volume that an image is being written to, and the argument of a task that started the write.
 WRITING, BEGUN_TO_WRITE = 'downloading', 'writing'
+INSTEAD = 'Either specify a different image during rebuild or create a new server with the specified image'
+FORBIDDEN_BY_FLAVOR = (
+    'Image traits are part of forbidden traits in flavor associated with the server. '
+    f'{INSTEAD} and a compatible flavor.'
+)
+NOT_ON_HOST = f'Image traits cannot be satisfied by the current resource providers. {INSTEAD}.'
 
 
 def not_rebuilt(job: Job, error: Exception) -> None:
@@ -201,7 +208,20 @@ def check_possible(job: Job) -> None:
     if job.arguments['former']:
         spec = Spec.of(server, on_volume=job.on_volume, host=server.host, node=server.node)
         job.platform.scheduler.check(spec, 'ImagePropertiesFilter')
+        check_traits(job, spec)
     signatures.check_own(job)
+
+
+def check_traits(job: Job, spec: Spec) -> None:
+    """NoValidHost unless the server's host has the traits that the image requires."""
+    required = groups_of({}, spec.image_properties).get('', RequestGroup()).required
+    if required & groups_of(spec.extra_specs, {}).get('', RequestGroup()).forbidden:
+        raise NoValidHost(reason=FORBIDDEN_BY_FLAVOR)
+    mirror = job.platform.mirror
+    if required and not required <= (
+        job.platform.scheduler.traits_on(spec.host) if mirror is None else mirror.traits_for(spec.server_id)
+    ):
+        raise NoValidHost(reason=NOT_ON_HOST)
 
 
 def renew_disk(job: Job) -> None:

@@ -198,6 +198,7 @@ def prepare(job: Job, migration: Migration) -> Migration:
         **needs,
         host=job.arguments.get('host'),
         extra_specs=flavor.get('extra_specs') or {},
+        flavor_id=flavor['flavorid'],
         flavor_name=flavor['name'],
         ignored_hosts=frozenset() if same_host else frozenset({job.server.host}),
     )

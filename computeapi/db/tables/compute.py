@@ -195,14 +195,19 @@ hypervisors = table(
     Column('used_vcpus', sa.Integer, nullable=False, default=0, server_default='0'),
     Column('used_memory_mb', sa.BigInteger, nullable=False, default=0, server_default='0'),
     Column('used_disk_gb', sa.BigInteger, nullable=False, default=0, server_default='0'),
+    # The operator's: a list of traits, and amounts by resource class.
+    Column('traits', sa.JSON(none_as_null=True)),
+    Column('resources', sa.JSON(none_as_null=True)),
     sa.Index(None, 'host'),
     without=['used_vcpus', 'used_memory_mb', 'used_disk_gb', 'service'],
     shown=True,
 )
 
 
-# What a server, or its migration, holds of a host. `ports`: what its ports hold of the host's child providers in
-# Placement, by port: the resources by provider and class, and the allocation for Neutron.
+# What a server, or its migration, holds of a host. `flavors`: what its flavor holds of the host's providers besides its
+# sizes, by flavor, provider and resource class; a server that is resized on its host has two flavors. `ports`: what its
+# ports hold of the host's child providers in Placement, by port: the resources by provider and class, and the
+# allocation for Neutron.
 allocations = Table(
     'allocations',
     metadata,
@@ -211,6 +216,7 @@ allocations = Table(
     Column('vcpus', sa.Integer, nullable=False),
     Column('memory_mb', sa.BigInteger, nullable=False),
     Column('disk_gb', sa.BigInteger, nullable=False),
+    Column('flavors', sa.JSON(none_as_null=True)),
     Column('ports', sa.JSON(none_as_null=True)),
     sa.Index(None, 'host'),
 )

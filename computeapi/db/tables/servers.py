@@ -364,7 +364,7 @@ hosts_off = table('hosts_off', HostOff)
 
 
 class DeclaredHost(NamedTuple):
-    """A declared host of the simulated hypervisor; memory in MiB, disk in GiB."""
+    """A declared host of the simulated hypervisor; memory in MiB, disk in GiB. traits, resources: besides the usual."""
 
     id: Number
     host: Annotated[str, UNIQUE]
@@ -377,6 +377,8 @@ class DeclaredHost(NamedTuple):
     vcpus: int
     memory_mb: BigInt
     local_gb: BigInt
+    traits: list[str] | None
+    resources: dict[str, int] | None
 
 
 declared_hosts = table('declared_hosts', DeclaredHost)

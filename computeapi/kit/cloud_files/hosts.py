@@ -13,7 +13,7 @@ from computeapi.kit.cloud_files.export import Export
 
 PHYSICAL = (
     *('host', 'cell', 'hypervisor_hostname', 'hypervisor_type', 'hypervisor_version', 'host_ip', 'cpu_info'),
-    *('vcpus', 'memory_mb', 'local_gb'),
+    *('vcpus', 'memory_mb', 'local_gb', 'traits', 'resources'),
 )
 
 

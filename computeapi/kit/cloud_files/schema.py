@@ -7,6 +7,9 @@ without a column are handled by the module of the section.
 
 from typing import Any
 
+from computeapi.config.host_providers import NAME as PROVIDED
+from computeapi.config.host_providers import OF_SIZES
+
 Schema = dict[str, Any]
 
 VERSION = 1
@@ -29,6 +32,12 @@ LABELS: Schema = {'type': 'array', 'items': {'type': 'string', 'maxLength': 255}
 OBJECT: Schema = {'type': 'object'}
 OBJECTS: Schema = {'type': 'array', 'items': OBJECT}
 REFERENCE: Schema = {'type': ['string', 'null']}
+TRAITS: Schema = {'type': 'array', 'items': {'type': 'string', 'pattern': rf'^{PROVIDED}\Z'}}
+RESOURCES: Schema = {
+    'type': 'object',
+    'propertyNames': {'pattern': rf'^(?!({OF_SIZES})\Z){PROVIDED}\Z'},
+    'additionalProperties': {'type': 'integer', 'minimum': 1, 'maximum': 2**31 - 1},
+}
 
 
 def kept(kind: Schema, text: str = '', *, default: Any = None, column: str = '') -> Schema:
@@ -319,6 +328,8 @@ HOST = entry(
     local_gb=kept(AMOUNT, default=4096),
     cpu_info=kept(OBJECT),
     cell=kept(NAME, default='cell1'),
+    traits=kept(TRAITS, 'besides the standard ones of its driver', default=[]),
+    resources=kept(RESOURCES, 'amounts by resource class, besides VCPU, MEMORY_MB and DISK_GB', default={}),
     zone=about(NAME, 'the availability zone; an aggregate of that name is created if none in the file has it'),
     disabled=about(BOOLEAN, 'it gets no new servers'),
     disabled_reason=STRING,

@@ -10,6 +10,7 @@ from oslo_utils.uuidutils import is_uuid_like
 from computeapi.backends.hypervisor import PowerState
 from computeapi.backends.network import owner_of
 from computeapi.clock import parsed
+from computeapi.compute.scheduler.requirements import groups_of, special, total
 from computeapi.compute.scheduler.spec import needs_of
 from computeapi.compute.servers.creation.rows import hints, hostname
 from computeapi.db.addresses import held
@@ -245,7 +246,15 @@ class LoadedServers:
         """Add the claim of the server on a host, and its machine there."""
         if host is None:
             return
-        claim = {'server_id': row['uuid'], 'host': host, 'ports': None, **needs_of(flavor, on_volume=on_volume)}
+        held = special(total(groups_of(flavor.get('extra_specs') or {}, {})))
+        provider_id = self.content.row('hosts', host)['uuid']
+        claim = {
+            'server_id': row['uuid'],
+            'host': host,
+            'flavors': {flavor['flavorid']: {provider_id: held}} if held else None,
+            'ports': None,
+            **needs_of(flavor, on_volume=on_volume),
+        }
         self.content.rows['allocations'].append(claim)
         if power_state != PowerState.NOSTATE:
             machine = {

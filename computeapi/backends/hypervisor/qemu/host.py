@@ -63,6 +63,8 @@ class QemuHost:
             memory_mb=options.memory_mb or memory,
             local_gb=options.local_gb or max(1, shutil.disk_usage(self.folder.path).total // GIB),
             cpu_info={'arch': 'x86_64', 'model': processor(self.accelerator)},
+            traits=options.traits,
+            resources=options.resources,
         )
 
     def machines(self) -> list[tuple[str, str]]:

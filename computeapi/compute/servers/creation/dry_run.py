@@ -35,7 +35,7 @@ def dry_run(builder: Builder, context: Context, request: ServerRequest, rights: 
     """The results for a request, in which each server uses the resources of the hosts before the next. Errors: those of
     Builder.create.
 
-    Resources of ports, which only Placement knows, are not considered.
+    Resources and traits that only Placement knows are not considered.
     """
 
     def place(connection: sa.Connection, plan: Plan, servers: list[Server]) -> list[DryRunServer]:
@@ -47,7 +47,7 @@ def dry_run(builder: Builder, context: Context, request: ServerRequest, rights: 
 def _placed(builder: Builder, connection: sa.Connection, plan: Plan, server: Server) -> DryRunServer:
     scheduler = builder.platform.scheduler
     on_volume = is_volume_backed(server, stored.block_devices_of(connection, [server.uuid]))
-    spec = spec_of(server, plan.arguments, on_volume=on_volume)
+    spec = scheduler.narrowed(connection, spec_of(server, plan.arguments, on_volume=on_volume))
     survey = scheduler.survey(connection, spec)
     full: list[HostState] = []
     for host in survey.best:

@@ -1,0 +1,81 @@
+"""The resources and traits that extra specs and image properties require of hosts, in groups.
+
+`resources:VGPU=1`, `trait:CUSTOM_FAST=required` and `trait:CUSTOM_SLOW=forbidden` are in the unnumbered group, which a
+host meets as a whole; those of a group with a number or a name (`resources1:...`, `trait1:...`) must be met by one
+provider of the host. VCPU, MEMORY_MB and DISK_GB override the sizes of the flavor.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+KEY = re.compile(r'(resources|trait)([a-zA-Z0-9_-]{0,64}):(.+)')
+MOST = 2**31 - 1
+"""The largest amount in Placement; no host has more."""
+SIZES = {'VCPU': 'vcpus', 'MEMORY_MB': 'memory_mb', 'DISK_GB': 'disk_gb'}
+"""The resource classes of a flavor's sizes."""
+
+
+class RequestGroup(NamedTuple):
+    """Amounts by resource class, and traits."""
+
+    resources: Mapping[str, int] = {}
+    required: frozenset[str] = frozenset()
+    forbidden: frozenset[str] = frozenset()
+
+    @property
+    def stripped(self) -> 'RequestGroup':
+        """The same without amounts of zero."""
+        return self._replace(resources={name: amount for name, amount in self.resources.items() if amount})
+
+    @property
+    def is_special(self) -> bool:
+        """Whether it requires more than sizes, which every host has."""
+        return bool(self.required or self.forbidden or self.resources.keys() - SIZES.keys())
+
+
+Groups = Mapping[str, RequestGroup]
+"""By number or name; '' is the unnumbered group."""
+
+
+def groups_of(extra_specs: Mapping[str, str], image_properties: Mapping[str, Any]) -> dict[str, RequestGroup]:
+    """The groups, with amounts of zero. What is invalid is ignored, as images only add required traits."""
+    found: dict[str, RequestGroup] = {}
+    for key, value in extra_specs.items():
+        if match := KEY.fullmatch(key):
+            kind, name, what = match.groups()
+            found[name] = _with(found.get(name, RequestGroup()), kind, what, str(value))
+    for key, value in image_properties.items():
+        if key.startswith('trait:') and value == 'required':
+            found[''] = _with(found.get('', RequestGroup()), 'trait', key.removeprefix('trait:'), value)
+    return found
+
+
+def _with(group: RequestGroup, kind: str, what: str, value: str) -> RequestGroup:
+    if kind == 'resources' and value.isdecimal():
+        return group._replace(resources={**group.resources, what: min(int(value), MOST)})
+    if kind == 'trait' and value == 'required':
+        return group._replace(required=group.required | {what})
+    if kind == 'trait' and value == 'forbidden':
+        return group._replace(forbidden=group.forbidden | {what})
+    return group
+
+
+def sizes_in(extra_specs: Mapping[str, str]) -> dict[str, int]:
+    """The sizes that the extra specs override; memory in MiB, disk in GiB."""
+    amounts = total(groups_of(extra_specs, {}))
+    return {size: amounts[name] for name, size in SIZES.items() if name in amounts}
+
+
+def total(groups: Groups) -> Counter[str]:
+    """The sums of the amounts of all groups."""
+    found: Counter[str] = Counter()
+    for group in groups.values():
+        found.update(group.resources)
+    return found
+
+
+def special(resources: Mapping[str, int]) -> dict[str, int]:
+    """The amounts of resource classes other than those of sizes."""
+    return {name: amount for name, amount in resources.items() if amount and name not in SIZES}
