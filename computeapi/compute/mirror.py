@@ -116,6 +116,8 @@ class Mirror:
         self, requests: Sequence[ResourceRequest], together: Sequence[Sequence[str]], *, isolated: bool = False
     ) -> dict[str, Candidate]:
         """By host, which of its providers have the requested resources and traits."""
+        # What was released a moment ago is free.
+        self.catch_up()
         found = self.placement.candidates(requests, together, isolated=isolated)
         hosts = self.store.query(placement_content.hypervisors_by_host)
         return {host: found[provider_id] for host, provider_id in hosts.items() if provider_id in found}

@@ -1,5 +1,6 @@
 """The standard traits of compute hosts, which follow from their drivers' capabilities."""
 
+import functools
 from collections.abc import Collection
 
 from computeapi.backends.hypervisor import Capability
@@ -26,3 +27,9 @@ OF_CAPABILITY = {
 def standard(capabilities: Collection[Capability]) -> dict[str, bool]:
     """Those that depend only on the driver, and whether a host with these capabilities has them."""
     return dict.fromkeys(ALWAYS, True) | {name: needed in capabilities for name, needed in OF_CAPABILITY.items()}
+
+
+@functools.cache
+def present(capabilities: frozenset[Capability]) -> frozenset[str]:
+    """Those that a host with these capabilities has."""
+    return frozenset(name for name, has in standard(capabilities).items() if has)

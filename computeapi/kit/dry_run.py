@@ -8,7 +8,7 @@ import orjson
 from computeapi.api.servers.create import ServerCreation, rights_of
 from computeapi.backends.identity.local import LocalIdentity
 from computeapi.backends.registry import built_in
-from computeapi.compute.scheduler.filters import FILTERS
+from computeapi.compute.scheduler.filters import ALWAYS, FILTERS
 from computeapi.compute.scheduler.hosts import HostState
 from computeapi.compute.servers.creation.dry_run import DryRunServer, dry_run
 from computeapi.context import Context
@@ -87,7 +87,9 @@ def _steps(server: DryRunServer) -> Iterator[Document]:
     left = server.survey.known
     for name, passed in server.survey.steps:
         refused = sorted({host.name for host in left} - {host.name for host in passed})
-        reason = summary_of(FILTERS[name]) if name else 'The host is the requested one, if one is requested.'
+        reason = (
+            summary_of({**ALWAYS, **FILTERS}[name]) if name else 'The host is the requested one, if one is requested.'
+        )
         yield {
             'filter': name or None,
             'passed': [host.name for host in passed],

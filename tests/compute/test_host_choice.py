@@ -19,6 +19,11 @@ from computeapi.db.tables.compute import aggregate_hosts, aggregates, cells, hyp
 HOSTS = 40
 ZONES = ('north', 'south', 'nova')
 POLICIES = ('affinity', 'anti-affinity', 'soft-affinity', 'soft-anti-affinity')
+REQUIRED = [
+    {'trait:CUSTOM_A': 'required', 'trait:CUSTOM_B': 'forbidden'},
+    {'resources:CUSTOM_R': '1'},
+    {'resources1:CUSTOM_S': '1', 'trait1:CUSTOM_B': 'required', 'resources:CUSTOM_R': '2'},
+]
 DEFAULT = ['ServerGroupSoftAffinityWeigher', 'ServerGroupSoftAntiAffinityWeigher', 'RAMWeigher', 'CPUWeigher']
 
 
@@ -46,7 +51,11 @@ class RandomHosts:
                 'memory_mb': draw.choice([1000, 2001]),
                 'local_gb': draw.choice([5, 9]),
             }
-            kind = {'hypervisor_type': draw.choice(['fake', 'QEMU'])}
+            kind = {
+                'hypervisor_type': draw.choice(['fake', 'QEMU']),
+                'traits': draw.choice([None, ['CUSTOM_A'], ['CUSTOM_A', 'CUSTOM_B']]),
+                'resources': draw.choice([None, {'CUSTOM_R': 1}, {'CUSTOM_R': 2, 'CUSTOM_S': 1}]),
+            }
             connection.execute(sa.update(hypervisors).where(hypervisors.c.host == name).values(**size, **kind))
             if draw.random() < 0.3:
                 seen = draw.choice([None, utcnow() - timedelta(hours=1), utcnow()])
@@ -68,7 +77,12 @@ class RandomHosts:
 
     def use(self, connection, name):
         amounts = Amounts(self.draw.choice([0, 1, 2, 8]), self.draw.choice([0, 500, 1001]), self.draw.choice([0, 5]))
-        allocations.replace(connection, str(uuid.uuid4()), name, Amounts(), amounts)
+        server_id = str(uuid.uuid4())
+        allocations.replace(connection, server_id, name, Amounts(), amounts)
+        hypervisor_id = connection.scalar(sa.select(hypervisors.c.uuid).where(hypervisors.c.host == name))
+        held = {hypervisor_id: {'CUSTOM_R': self.draw.choice([1, 2])}}
+        if self.draw.random() < 0.3:
+            allocations.hold_for_flavor(connection, server_id, name, '1', held)
 
     def group(self):
         """Creates a server group with random members; returns its ID."""
@@ -91,7 +105,7 @@ class RandomHosts:
             'node': draw.choice([None] * 6 + self.names[:2]),
             'current_host': draw.choice([None, None, *self.names[:2]]),
             'ignored_hosts': frozenset(draw.sample(self.names, draw.choice([0, 5]))),
-            'extra_specs': draw.choice([{}, {}, {'capabilities:hypervisor_type': 'QEMU'}, {'disk': 'ssd'}]),
+            'extra_specs': draw.choice([{}, {}, {'capabilities:hypervisor_type': 'QEMU'}, {'disk': 'ssd'}, *REQUIRED]),
             'hints': hints,
             'group_id': draw.choice([None, self.group()]),
         }
@@ -122,7 +136,8 @@ def test_the_first_host_is_that_of_all_that_are_weighed(service, servers, monkey
     hosts = RandomHosts(service, servers, random.Random(seed))
     found = 0
     for _ in range(30):
-        scheduler, spec = hosts.scheduler(), hosts.spec()
+        scheduler = hosts.scheduler()
+        spec = service.store.query(scheduler.narrowed, hosts.spec())
         best = [host.name for host in service.store.query(scheduler.survey, spec).best if host.has_room(spec)]
         if service.store.query(scheduler.choice.is_possible, spec):
             assert [host.name for host in scheduler.promising(spec)] == best

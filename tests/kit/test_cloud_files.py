@@ -144,6 +144,27 @@ def test_hosts_join_the_zones_that_there_are(cloud, http):
     assert (aggregate['availability_zone'], aggregate['hosts']) == ('east', ['far1', 'far2'])
 
 
+def test_hosts_have_what_flavors_require(cloud, http):
+    specs = {'trait:CUSTOM_FAST': 'required', 'resources:VGPU': 1, 'resources:VCPU': 0}
+    document = {
+        'version': 1,
+        'hosts': [{'name': 'fast', 'traits': ['CUSTOM_FAST'], 'resources': {'VGPU': 2}}],
+        'flavors': [{'name': 'fpga', 'id': 'fpga', 'ram': 64, 'vcpus': 4, 'extra_specs': specs}],
+        'servers': [{'name': 'one', 'flavor': 'fpga', 'host': 'fast'}],
+    }
+    cloud.load(document)
+    [exported] = [each for each in cloud.export()['hosts'] if 'traits' in each]
+    assert {name: exported[name] for name in ('name', 'traits', 'resources')} == document['hosts'][0]
+    # The server of the file holds one of the two.
+    assert http.booted(http.boot('two', flavorRef='fpga'))['OS-EXT-SRV-ATTR:host'] == 'fast'
+    third = http.boot('three', flavorRef='fpga')
+    assert 'Required resources and traits: 0 hosts' in until(http, third, 'ERROR')['fault']['message']
+    http.delete(f'/v2.1/servers/{servers(http)["one"]["id"]}')
+    until(http, servers(http)['one']['id'], 404)
+    assert http.booted(http.boot('four', flavorRef='fpga'))['OS-EXT-SRV-ATTR:host'] == 'fast'
+    assert problems(cloud) == []
+
+
 def test_users_of_the_file_can_log_in(loaded):
     alice = loaded.connection('alice')
 
@@ -284,6 +305,9 @@ def test_ids_are_made_of_names_and_the_seed(loaded, http):
         ('volume_snapshots: [{volume: null}]', 'line 3: volume_snapshots[0].volume: None is not'),
         ('keypairs: [{name: mine, public_key: null}]', 'line 3: keypairs[0].public_key: None is not'),
         ('images: [{data: ü}]', 'line 3: images[0].data: '),
+        ('hosts: [{name: fast, traits: [custom-fast]}]', 'line 3: hosts[0].traits[0]: '),
+        ('hosts: [{name: fast, resources: {VCPU: 4}}]', 'hosts[0].resources: '),
+        ('hosts: [{name: fast, resources: {VGPU: 0}}]', 'hosts[0].resources.VGPU: '),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_place(cloud, tmp_path, change, message):

@@ -133,6 +133,23 @@ def test_a_host_without_room_is_told(http, cloud, image):
     assert server['message'].endswith('Claim: 0 hosts')
 
 
+def test_required_resources_are_used_by_one_server_after_the_other(http, cloud, image):
+    cloud.load({'version': 1, 'hosts': [{'name': 'fast', 'traits': ['CUSTOM_FAST'], 'resources': {'CUSTOM_FPGA': 2}}]})
+    http.post('/v2.1/flavors', {'flavor': {'name': 'fpga', 'id': 'fpga', 'ram': 64, 'vcpus': 1, 'disk': 1}})
+    specs = {'resources:CUSTOM_FPGA': '1', 'trait:CUSTOM_FAST': 'required'}
+    http.post('/v2.1/flavors/fpga/os-extra_specs', {'extra_specs': specs})
+    told = cloud.dry_run(filled({'server': {'flavorRef': 'fpga', 'min_count': 3}}, image))
+    assert [each['host'] for each in told['servers']] == ['fast', 'fast', None]
+    refusing = [step for step in told['servers'][2]['filters'] if step['refused']]
+    assert [(step['filter'], step['reason']) for step in refusing] == [
+        (
+            'Required resources and traits',
+            'The host has the resources and traits that the flavor and the image require.',
+        )
+    ]
+    assert http.booted(http.boot('one', flavorRef='fpga'))['OS-EXT-SRV-ATTR:host'] == 'fast'
+
+
 def test_nobody_else_asks(cloud, image):
     with pytest.raises(NotFound):
         cloud.dry_run(filled({'server': {}}, image), user='nobody')

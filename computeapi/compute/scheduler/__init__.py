@@ -13,7 +13,7 @@ from computeapi.backends.hypervisor import Capability, Hypervisor
 from computeapi.clock import utcnow
 from computeapi.compute.scheduler.agent_silence import AgentSilence, AgentsSilent
 from computeapi.compute.scheduler.choice import AT_ONCE, HostChoice
-from computeapi.compute.scheduler.filters import FILTERS
+from computeapi.compute.scheduler.filters import ALWAYS, FILTERS
 from computeapi.compute.scheduler.hosts import HostState, Ratios, claim, load
 from computeapi.compute.scheduler.providers import suitable, traits_of
 from computeapi.compute.scheduler.spec import Spec
@@ -175,10 +175,8 @@ class Scheduler:
             # A move can be forced to a disabled host, a new server cannot.
             hosts = [host for host in hosts if host.enabled]
         steps = [('', hosts)]
-        if spec.among is not None:
-            hosts = [host for host in hosts if host.is_suitable(spec)]
-            steps.append(('Required resources and traits', hosts))
-        for name, passes in () if spec.forced else self.filters:
+        filters = [*(() if spec.among is None else ALWAYS.items()), *(() if spec.forced else self.filters)]
+        for name, passes in filters:
             hosts = [host for host in hosts if passes(host, spec)]
             steps.append((name, hosts))
         best = sorted(hosts, key=lambda host: [-weigh(host, spec) for weigh in self.weighers])

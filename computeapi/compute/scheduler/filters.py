@@ -98,6 +98,13 @@ def aggregate_type_affinity(host: HostState, spec: Spec) -> bool:
     return not wanted or spec.flavor_name in wanted
 
 
+def suitable(host: HostState, spec: Spec) -> bool:
+    """The host has the resources and traits that the flavor and the image require."""
+    return spec.among is None or host.name in spec.among
+
+
+ALWAYS: dict[str, Filter] = {'Required resources and traits': suitable}
+"""The filters that cannot be disabled, in Nova because Placement applies them."""
 FILTERS: dict[str, Filter] = {
     'AllHostsFilter': all_hosts,
     'ComputeFilter': compute,

@@ -81,10 +81,6 @@ class HostState:
         free = (self.free_vcpus, self.free_memory_mb, self.free_disk_gb)
         return all(need <= left for need, left in zip(spec.needs, free, strict=True))
 
-    def is_suitable(self, spec: Spec) -> bool:
-        """Whether the host has the resources and traits that the server requires."""
-        return spec.among is None or self.name in spec.among
-
     def is_asked_for(self, spec: Spec) -> bool:
         """Whether the server can move to this host, and *spec* names this host or none."""
         return self.near and spec.host in (None, self.name) and spec.node in (None, self.node)

@@ -3,20 +3,20 @@
 Without Placement, each host is a single provider, so that groups of requirements matter little.
 """
 
-from collections.abc import Collection, Set
+from collections.abc import Set
 
 import sqlalchemy as sa
 
 from computeapi.backends.hypervisor import Capability
 from computeapi.compute.scheduler.requirements import Groups, special, total
 from computeapi.compute.scheduler.spec import Spec
-from computeapi.compute.traits import standard
+from computeapi.compute.traits import present
 from computeapi.db import host_providers
 from computeapi.db.allocations import Held
 from computeapi.db.host_providers import HostProvider
 
 
-def suitable(connection: sa.Connection, spec: Spec, usual: Collection[Capability]) -> dict[str, Held]:
+def suitable(connection: sa.Connection, spec: Spec, usual: frozenset[Capability]) -> dict[str, Held]:
     """By suitable host, what the server will hold of its provider. usual: the capabilities of hosts without agents."""
     groups = spec.groups
     if not are_possible(groups, isolated=spec.isolated):
@@ -41,15 +41,15 @@ def are_possible(groups: Groups, *, isolated: bool) -> bool:
     return all(group.resources for group in numbered) and not (isolated and len(numbered) > 1)
 
 
-def traits_of(provider: HostProvider, usual: Collection[Capability]) -> Set[str]:
+def traits_of(provider: HostProvider, usual: frozenset[Capability]) -> Set[str]:
     """The operator's traits and the standard ones."""
     known = Capability.__members__
     reported = provider.capabilities
-    can = usual if reported is None else [known[name] for name in reported if name in known]
-    return {*provider.traits, *(name for name, has in standard(can).items() if has)}
+    can = usual if reported is None else frozenset(known[name] for name in reported if name in known)
+    return present(can).union(provider.traits)
 
 
-def has_traits(provider: HostProvider, groups: Groups, usual: Collection[Capability]) -> bool:
+def has_traits(provider: HostProvider, groups: Groups, usual: frozenset[Capability]) -> bool:
     """Whether a host has the required traits, and none of the forbidden ones."""
     traits = traits_of(provider, usual)
     return all(group.required <= traits and not group.forbidden & traits for group in groups.values())
