@@ -87,9 +87,8 @@ def _steps(server: DryRunServer) -> Iterator[Document]:
     left = server.survey.known
     for name, passed in server.survey.steps:
         refused = sorted({host.name for host in left} - {host.name for host in passed})
-        reason = (
-            summary_of({**ALWAYS, **FILTERS}[name]) if name else 'The host is the requested one, if one is requested.'
-        )
+        requested = 'The host is the requested one, if one is requested.'
+        reason = summary_of((ALWAYS | FILTERS)[name]) if name else requested
         yield {
             'filter': name or None,
             'passed': [host.name for host in passed],
