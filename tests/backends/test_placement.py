@@ -210,3 +210,10 @@ def test_new_traits_and_resource_classes_are_created(world, placement, host):
         placement.declare(declared)
         assert placement.differences(declared) == []
     assert name in world.there(host)['traits'] and name in world.there(host)['inventories']
+
+
+def test_nobody_has_what_placement_does_not_know(placement, host):
+    unknown = f'CUSTOM_{uuid.uuid4().hex.upper()}'
+    assert placement.candidates([ResourceRequest('', {'VCPU': 1})]) != {}
+    assert placement.candidates([ResourceRequest('', {'VCPU': 1}, [unknown])]) == {}
+    assert placement.candidates([ResourceRequest('', {unknown: 1})]) == {}
