@@ -8,10 +8,11 @@ import pytest
 import sqlalchemy as sa
 
 from computeapi.backends.hypervisor import Capability
-from computeapi.backends.placement import Inventory, PlacementRefused, Provider
+from computeapi.backends.placement import ConsumerAllocations, Inventory, PlacementRefused, Provider
 from computeapi.compute.mirror import Mirror
 from computeapi.db.placement_changes import HOST, note
 from computeapi.db.tables import compute
+from tests.api.servers.conftest import Killed
 from tests.invariants import problems
 from tests.placement import PlacementInMemory
 
@@ -406,3 +407,25 @@ def test_placement_is_waited_for(providers, boot, state, settle):
     providers.placement.away = False
     settle(later=True)
     assert state(server)[0::4] == ('ACTIVE', 'compute2') and providers.used() == {'compute2': {server: 1}}
+
+
+@WITH_PLACEMENT
+def test_somebody_else_is_quicker_than_who_died(service, providers, boot, state, settle, die):
+    """The server leaves its host if Placement refuses the claim that it was not told of."""
+    for host in ('compute1', 'compute2'):
+        providers.give(host, resources={FPGA: 1})
+    server, left = boot(ONE, work=False), []
+
+    def work():
+        try:
+            settle()
+        except Killed:
+            left.append(state(server)[-1])
+            held = {providers.parts[left[0]]: {FPGA: 1}}
+            providers.placement.set_allocations([ConsumerAllocations(str(uuid.uuid4()), resources=held)])
+            raise
+
+    die(service.mirror, 'publish_server', work)
+    status, *_, host = state(server)
+    assert status == 'ACTIVE' and host not in left
+    assert providers.placement.consumers_of(providers.parts[host]) == {server: {FPGA: 1}}
