@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 
 from oslo_utils import strutils
 
+from computeapi.compute.scheduler.requirements import RESOURCE_CLASSES
 from computeapi.db.flavors import Flavor
 from computeapi.errors import Invalid, NotFound
 
@@ -49,11 +50,6 @@ def anything(value: str) -> None:
 AT_LEAST_0, AT_LEAST_1 = integer(0), integer(1)
 CPUS = text(r'\^?\d+(-\d+)?(,\^?\d+(-\d+)?)*')
 GROUP = '[a-zA-Z0-9_-]{0,64}'
-RESOURCES = (
-    'VCPU|PCPU|MEMORY_MB|DISK_GB|PCI_DEVICE|SRIOV_NET_VF|NUMA_(SOCKET|CORE|THREAD|MEMORY_MB)|IPV4_ADDRESS|VGPU'
-    '|VGPU_DISPLAY_HEAD|NET_BW_(EGR|IGR)_KILOBIT_PER_SEC|NET_PACKET_RATE_((EGR|IGR)_)?KILOPACKET_PER_SEC'
-    '|MEM_ENCRYPTION_CONTEXT|FPGA|PGPU|CUSTOM_[A-Z0-9_]+'
-)
 # The capabilities of hosts: single values, and trees of which a part may be named.
 CAPABILITIES = (
     'aggregates|cell_uuid|(cpu|ram|disk)_allocation_ratio|current_workload|disk_available_least|disk_mb_used'
@@ -98,7 +94,7 @@ KNOWN: tuple[tuple[str, Check], ...] = (
     ('quota:vif_(inbound|outbound)_(average|burst|peak)', AT_LEAST_0),
     ('quota:(cpu|disk_io|memory|vif)_(limit|shares_share)', AT_LEAST_0),
     ('quota:(cpu|disk_io|memory|vif)_shares_level', one_of('custom', 'high', 'normal', 'low')),
-    (f'quota:(cpu_quota|(cpu|disk_io|memory|vif)_reservation)|resources{GROUP}:({RESOURCES})', integer()),
+    (f'quota:(cpu_quota|(cpu|disk_io|memory|vif)_reservation)|resources{GROUP}:({RESOURCE_CLASSES})', integer()),
     (f'trait{GROUP}:(COMPUTE|CUSTOM|HW|MISC|OWNER|STORAGE)_[A-Z0-9_]+', one_of('required', 'forbidden')),
 )
 """Patterns of spec names, with checks of their values."""

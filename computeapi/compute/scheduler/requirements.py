@@ -11,6 +11,13 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 KEY = re.compile(r'(resources|trait)([a-zA-Z0-9_-]{0,64}):(.+)')
+RESOURCE_CLASSES = (
+    'VCPU|PCPU|MEMORY_MB|DISK_GB|PCI_DEVICE|SRIOV_NET_VF|NUMA_(SOCKET|CORE|THREAD|MEMORY_MB)|IPV4_ADDRESS|VGPU'
+    '|VGPU_DISPLAY_HEAD|NET_BW_(EGR|IGR)_KILOBIT_PER_SEC|NET_PACKET_RATE_((EGR|IGR)_)?KILOPACKET_PER_SEC'
+    '|MEM_ENCRYPTION_CONTEXT|FPGA|PGPU|CUSTOM_[A-Z0-9_]+'
+)
+"""A pattern of the known ones."""
+RESOURCE_CLASS = re.compile(RESOURCE_CLASSES)
 MOST = 2**31 - 1
 """The largest amount in Placement; no host has more."""
 SIZES = {'VCPU': 'vcpus', 'MEMORY_MB': 'memory_mb', 'DISK_GB': 'disk_gb'}
@@ -40,7 +47,7 @@ Groups = Mapping[str, RequestGroup]
 
 
 def groups_of(extra_specs: Mapping[str, str], image_properties: Mapping[str, Any]) -> dict[str, RequestGroup]:
-    """The groups, with amounts of zero. What is invalid is ignored, as images only add required traits."""
+    """The groups, with amounts of zero. Invalid entries are ignored, as in Nova; images can only require traits."""
     found: dict[str, RequestGroup] = {}
     for key, value in extra_specs.items():
         if match := KEY.fullmatch(key):
@@ -53,7 +60,7 @@ def groups_of(extra_specs: Mapping[str, str], image_properties: Mapping[str, Any
 
 
 def _with(group: RequestGroup, kind: str, what: str, value: str) -> RequestGroup:
-    if kind == 'resources' and value.isdecimal():
+    if kind == 'resources' and value.isdecimal() and RESOURCE_CLASS.fullmatch(what):
         return group._replace(resources={**group.resources, what: min(int(value), MOST)})
     if kind == 'trait' and value == 'required':
         return group._replace(required=group.required | {what})

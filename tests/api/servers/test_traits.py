@@ -211,6 +211,15 @@ def test_resources_override_sizes(providers, boot, host_of, store, group):
     assert boot({'resources:MEMORY_MB': str(2**40)}) and problems(store) == []
 
 
+def test_hosts_have_what_is_configured(service, providers, boot, host_of):
+    for option, value in (('traits', [FAST]), ('resources', {FPGA: 1})):
+        service.conf.set_override(option, value, 'simulated')
+    service.hosts.register()
+    providers.settle()
+    servers = [boot({**ONE, f'trait:{FAST}': 'required'}) for _ in range(3)]
+    assert sorted(str(host_of(each)) for each in servers) == ['None', 'compute1', 'compute2']
+
+
 # ------------------------------------------------------------------ existing servers
 
 MOVES = {
