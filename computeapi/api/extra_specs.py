@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 
 from oslo_utils import strutils
 
-from computeapi.compute.scheduler.requirements import RESOURCE_CLASSES
 from computeapi.db.flavors import Flavor
 from computeapi.errors import Invalid, NotFound
+from computeapi.resource_classes import KNOWN as RESOURCE_CLASSES
 
 Check = Callable[[str], str | None]
 """Returns what is wrong with a value, if anything."""

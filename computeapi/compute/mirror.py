@@ -6,6 +6,7 @@ changes wait. The audit finds updates that were lost, and changes that others ma
 """
 
 import contextlib
+import itertools
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from datetime import datetime, timedelta
@@ -26,7 +27,6 @@ from computeapi.backends.placement import (
     ResourceRequest,
 )
 from computeapi.compute.scheduler.hosts import Ratios
-from computeapi.compute.scheduler.requirements import SIZES
 from computeapi.compute.traits import DISABLED, standard
 from computeapi.db import placement_changes as changes
 from computeapi.db import placement_content
@@ -35,6 +35,7 @@ from computeapi.db.engine import Store
 from computeapi.db.placement_changes import AGGREGATE, CONSUMER, HOST, SERVER, PlacementChange
 from computeapi.db.placement_content import Claims, HostFacts
 from computeapi.errors import Error, NeighbourAway
+from computeapi.resource_classes import SIZES
 
 LOG = logging.getLogger(__name__)
 # How many changes are loaded at a time, and for how long one process holds a change that it sends.
@@ -42,6 +43,8 @@ BATCH = 50
 LEASE = timedelta(seconds=60)
 LONGEST_PAUSE_SECONDS = 60
 MOST_TRIES = 4
+MOST_ROUNDS = 10
+"""How many batches of changes a server waits for that finds no host."""
 
 
 class Difference(NamedTuple):
@@ -65,10 +68,13 @@ class Mirror:
             CONSUMER: self._publish_consumer,
         }
 
-    def catch_up(self) -> None:
-        """Send all pending changes, as far as Placement accepts them."""
+    def catch_up(self, rounds: int | None = None) -> None:
+        """Send all pending changes, as far as Placement accepts them. rounds: send at most as many batches."""
         try:
-            while found := self.store.query(changes.due, self.store.clock(), BATCH):
+            for _ in itertools.count() if rounds is None else range(rounds):
+                found = self.store.query(changes.due, self.store.clock(), BATCH)
+                if not found:
+                    break
                 for change in found:
                     if self.ending:
                         return
@@ -116,9 +122,11 @@ class Mirror:
         self, requests: Sequence[ResourceRequest], together: Sequence[Sequence[str]], *, isolated: bool = False
     ) -> dict[str, Candidate]:
         """By host, which of its providers have the requested resources and traits."""
-        # What was released a moment ago is free.
-        self.catch_up()
         found = self.placement.candidates(requests, together, isolated=isolated)
+        if not found:
+            # It may not have heard yet of what was released a moment ago.
+            self.catch_up(MOST_ROUNDS)
+            found = self.placement.candidates(requests, together, isolated=isolated)
         hosts = self.store.query(placement_content.hypervisors_by_host)
         return {host: found[provider_id] for host, provider_id in hosts.items() if provider_id in found}
 

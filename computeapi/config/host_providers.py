@@ -3,9 +3,7 @@
 from oslo_config import cfg
 from oslo_config.types import Dict, Integer, List, String
 
-NAME = r'[A-Z][A-Z0-9_]{0,254}'
-"""Names of traits and resource classes."""
-OF_SIZES = 'VCPU|MEMORY_MB|DISK_GB'
+from computeapi.resource_classes import SPECIAL, TRAIT
 
 
 class ResourceAmounts(Dict):
@@ -17,13 +15,13 @@ class ResourceAmounts(Dict):
     def __call__(self, value: object) -> dict[str, int]:
         found: dict[str, int] = super().__call__(value)
         for name in found:
-            String(regex=rf'^(?!({OF_SIZES})\Z){NAME}\Z')(name)
+            String(regex=SPECIAL, max_length=255)(name)
         return found
 
 
 TRAITS = cfg.Opt(
     'traits',
-    type=List(String(regex=rf'^{NAME}\Z')),
+    type=List(String(regex=TRAIT)),
     default=[],
     help='Traits of the host besides the standard ones of its driver, such as HW_CPU_X86_AVX2 or CUSTOM_FAST, which '
     'flavors (trait:CUSTOM_FAST=required) and images can require, or flavors forbid.',
@@ -32,6 +30,7 @@ RESOURCES = cfg.Opt(
     'resources',
     type=ResourceAmounts(),
     default={},
+    sample_default='',
     help='Amounts of resources of the host besides VCPU, MEMORY_MB and DISK_GB, by resource class, such as VGPU:4 or '
     'CUSTOM_FPGA:2, which flavors can require (resources:VGPU=1). With [placement]enabled, they and the traits are '
     'reported to Placement.',

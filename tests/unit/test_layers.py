@@ -19,6 +19,7 @@ BASE = {
     'randomness',
     'lock_files',
     'cpu_affinity',
+    'resource_classes',
 }
 LAYERS = {
     'versions': set(),
@@ -31,10 +32,11 @@ LAYERS = {
     'randomness': set(),
     'lock_files': set(),
     'cpu_affinity': set(),
+    'resource_classes': set(),
     'defaults': set(),
     'garbage': set(),
     'malloc_arenas': set(),
-    'config': {'defaults', 'bus'},
+    'config': {'defaults', 'bus', 'resource_classes'},
     'log': {'context'},
     'bus': BASE,
     'web': BASE,

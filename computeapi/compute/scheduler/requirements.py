@@ -10,18 +10,12 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from computeapi.resource_classes import KNOWN, SIZES
+
 KEY = re.compile(r'(resources|trait)([a-zA-Z0-9_-]{0,64}):(.+)')
-RESOURCE_CLASSES = (
-    'VCPU|PCPU|MEMORY_MB|DISK_GB|PCI_DEVICE|SRIOV_NET_VF|NUMA_(SOCKET|CORE|THREAD|MEMORY_MB)|IPV4_ADDRESS|VGPU'
-    '|VGPU_DISPLAY_HEAD|NET_BW_(EGR|IGR)_KILOBIT_PER_SEC|NET_PACKET_RATE_((EGR|IGR)_)?KILOPACKET_PER_SEC'
-    '|MEM_ENCRYPTION_CONTEXT|FPGA|PGPU|CUSTOM_[A-Z0-9_]+'
-)
-"""A pattern of the known ones."""
-RESOURCE_CLASS = re.compile(RESOURCE_CLASSES)
+RESOURCE_CLASS = re.compile(KNOWN)
 MOST = 2**31 - 1
 """The largest amount in Placement; no host has more."""
-SIZES = {'VCPU': 'vcpus', 'MEMORY_MB': 'memory_mb', 'DISK_GB': 'disk_gb'}
-"""The resource classes of a flavor's sizes."""
 
 
 class RequestGroup(NamedTuple):

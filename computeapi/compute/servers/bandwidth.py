@@ -15,7 +15,7 @@ from computeapi.backends.placement import Candidate, Chosen, PlacementRefused, R
 from computeapi.compute.mirror import Mirror
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import HostState, Spec
-from computeapi.compute.scheduler.requirements import SIZES, RequestGroup, special
+from computeapi.compute.scheduler.requirements import RequestGroup, special
 from computeapi.compute.servers import placement, ports
 from computeapi.compute.tasks.job import Job
 from computeapi.context import Context
@@ -24,6 +24,7 @@ from computeapi.db import servers as rows
 from computeapi.db.allocations import Held
 from computeapi.db.servers import Server
 from computeapi.errors import Invalid
+from computeapi.resource_classes import SIZES
 
 Asking = Callable[[], Sequence[Port]]
 """Returns the ports with resource requests; called only if there is something to decide."""

@@ -7,8 +7,7 @@ without a column are handled by the module of the section.
 
 from typing import Any
 
-from computeapi.config.host_providers import NAME as PROVIDED
-from computeapi.config.host_providers import OF_SIZES
+from computeapi.resource_classes import SPECIAL, TRAIT
 
 Schema = dict[str, Any]
 
@@ -32,10 +31,10 @@ LABELS: Schema = {'type': 'array', 'items': {'type': 'string', 'maxLength': 255}
 OBJECT: Schema = {'type': 'object'}
 OBJECTS: Schema = {'type': 'array', 'items': OBJECT}
 REFERENCE: Schema = {'type': ['string', 'null']}
-TRAITS: Schema = {'type': 'array', 'items': {'type': 'string', 'pattern': rf'^{PROVIDED}\Z'}}
+TRAITS: Schema = {'type': 'array', 'items': {'type': 'string', 'pattern': TRAIT}}
 RESOURCES: Schema = {
     'type': 'object',
-    'propertyNames': {'pattern': rf'^(?!({OF_SIZES})\Z){PROVIDED}\Z'},
+    'propertyNames': {'pattern': SPECIAL, 'maxLength': 255},
     'additionalProperties': {'type': 'integer', 'minimum': 1, 'maximum': 2**31 - 1},
 }
 
