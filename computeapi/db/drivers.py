@@ -75,7 +75,7 @@ def _spare_pymysql(engine: sa.Engine) -> None:
 
     known_columns: dict[int, tuple[KnownColumns, ...]] = {}
 
-    class Result(MySQLResult):  # type: ignore[misc]
+    class LeanResult(MySQLResult):  # type: ignore[misc]
         def _get_descriptions(self) -> None:
             connection, count = self.connection, self.field_count
             arrived = _arrived(connection._rfile)
@@ -97,7 +97,7 @@ def _spare_pymysql(engine: sa.Engine) -> None:
         def _read_query_result(self, unbuffered: bool = False) -> Any:
             if unbuffered:
                 return super()._read_query_result(unbuffered)
-            self._result = Result(self)
+            self._result = LeanResult(self)
             self._result.read()
             if self._result.server_status is not None:
                 self.server_status = self._result.server_status
