@@ -173,3 +173,15 @@ def test_no_more_hosts_are_read_than_are_looked_at(service, number):
     spec = Spec(server_id=str(uuid.uuid4()), project_id='project', vcpus=1, memory_mb=1, disk_gb=0)
     choice = Scheduler(service.store, service.conf).choice
     assert len(service.store.query(choice.page, spec, utcnow(), 0)) == min(number, choice_of.AT_ONCE)
+
+
+@pytest.mark.parametrize(('required', 'advised'), [({}, True), ({'trait:CUSTOM_C': 'required'}, False)])
+def test_another_host_is_advised_only_if_it_would_help(service, required, advised):
+    service.conf.set_override('hosts', 1, 'simulated')
+    service.hosts.register()
+    scheduler = Scheduler(service.store, service.conf, lonely='Start another host.')
+    facts = {'vcpus': 1, 'memory_mb': 1, 'disk_gb': 1, 'ignored_hosts': frozenset({'compute1'})}
+    with pytest.raises(NoValidHost) as refused:
+        spec = Spec(str(uuid.uuid4()), 'project', **facts, extra_specs=required)
+        scheduler.allocate(spec, lambda connection, host: None)
+    assert ('Start another host.' in str(refused.value)) == advised

@@ -189,7 +189,9 @@ class Scheduler:
             return NoValidHost(reason=f'No such host - host: {spec.host} node: {spec.node} ')
         if survey.best:
             return NoValidHost(reason='Filter results: ' + '; '.join([*survey.trail, 'Claim: 0 hosts']))
-        advice = f'{self.lonely} ' if self.lonely and len(survey.known) == 1 else ''
+        # Another host would have the same traits and resources.
+        helps = len(survey.known) == 1 and (spec.among is None or spec.among)
+        advice = f'{self.lonely} ' if self.lonely and helps else ''
         return NoValidHost(
             reason=f'There are not enough hosts available. {advice}Filter results: {"; ".join(survey.trail)}'
         )
