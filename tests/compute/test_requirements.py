@@ -7,7 +7,7 @@ from computeapi import config
 from computeapi.compute.scheduler import Spec
 from computeapi.compute.scheduler.requirements import RequestGroup, groups_of, sizes_in
 from computeapi.compute.scheduler.spec import needs_of
-from computeapi.compute.servers.bandwidth import flavor_requests
+from computeapi.compute.servers.provider_resources import flavor_requests
 
 
 def spec(extra_specs, **facts):

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from computeapi import randomness
 from computeapi.backends.hypervisor import Capability
 from computeapi.backends.network import Network, Port
-from computeapi.compute.servers import bandwidth, ports
+from computeapi.compute.servers import ports, provider_resources
 from computeapi.compute.servers.changes import Changes, locked
 from computeapi.compute.servers.creation.networks import check_port
 from computeapi.compute.servers.creation.request import Rights
@@ -192,7 +192,7 @@ def connect(job: Job) -> dict[str, Any]:
     server = job.server
     with job.event('compute_attach_interface'):
         if not entry['created']:
-            bandwidth.hold(job, entry['port_id'])
+            provider_resources.hold(job, entry['port_id'])
         (made,) = ports.connect(job, [entry])
         job.driver.plug(server, [made])
     with job.store.write() as connection:

@@ -9,7 +9,7 @@ from computeapi.backends.hypervisor import Capability, Hypervisor, HypervisorErr
 from computeapi.compute.hosts import is_host_up
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import HostState, NoValidHost
-from computeapi.compute.servers import bandwidth, disks, moves, placement, plugging, ports
+from computeapi.compute.servers import disks, moves, placement, plugging, ports, provider_resources
 from computeapi.compute.servers.changes import Changes, locked
 from computeapi.compute.tasks.fence import Superseded
 from computeapi.compute.tasks.job import Job, fault_of, unchanged
@@ -163,8 +163,8 @@ class LiveMigrations:
             moves.check_up(self.platform, server)
             if force and host == server.host:
                 raise Invalid(f'Unable to migrate instance ({server.uuid}) to current host ({host}).')
-            asking = bandwidth.asked_by(self.platform, context, server)
-            bandwidth.allocate(self.platform, server, spec, record, asking, check)
+            asking = provider_resources.asked_by(self.platform, context, server)
+            provider_resources.allocate(self.platform, server, spec, record, asking, check)
         except (Invalid, NoValidHost, HypervisorError) as error:
             self._record_failure(context, server, error)
             before = 'Migration pre-check error: ' if isinstance(error, HypervisorError) else ''

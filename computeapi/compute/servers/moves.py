@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from computeapi.compute.hosts import is_host_up
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import HostState, Spec
-from computeapi.compute.servers import bandwidth, disks, placement
+from computeapi.compute.servers import disks, placement, provider_resources
 from computeapi.compute.servers.changes import not_ready
 from computeapi.compute.tasks.fence import Superseded
 from computeapi.compute.tasks.job import Job
@@ -95,7 +95,7 @@ def find_host(job: Job, migration: Migration, spec: Spec) -> Migration:
         if migration.dest_host is None:
             migration = claim(job, migration, replace(spec, ignored_hosts=spec.ignored_hosts | refusing))
         host = migration.dest_host or ''
-        if host == job.server.host or bandwidth.is_told(job.platform, job.server, host):
+        if host == job.server.host or provider_resources.is_told(job.platform, job.server, host):
             return migration
         refusing.add(host)
         migration = give_back(job, migration, host)
@@ -111,8 +111,8 @@ def claim(job: Job, migration: Migration, spec: Spec) -> Migration:
         found.update(destination(host), updated_at=job.clock())
         server_migrations.change(connection, migration.id, found)
 
-    asking = bandwidth.asked_by(job.platform, job.elevated, job.server)
-    bandwidth.allocate(job.platform, job.server, spec, record, asking)
+    asking = provider_resources.asked_by(job.platform, job.elevated, job.server)
+    provider_resources.allocate(job.platform, job.server, spec, record, asking)
     return migration._replace(**found)
 
 

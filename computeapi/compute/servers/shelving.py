@@ -10,7 +10,7 @@ from computeapi.backends.hypervisor import PowerState
 from computeapi.compute.names import shortened
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import Spec
-from computeapi.compute.servers import bandwidth, config_drive, disks, placement, plugging, signatures
+from computeapi.compute.servers import config_drive, disks, placement, plugging, provider_resources, signatures
 from computeapi.compute.servers.changes import Changes, check
 from computeapi.compute.servers.moves import check_host
 from computeapi.compute.servers.snapshots import described, discard, discard_image, discard_shelved, fill
@@ -221,5 +221,5 @@ def schedule(job: Job) -> None:
             signatures.check(job, job.server.shelved_image_id, job.server.kernel_id, job.server.ramdisk_id)
     with job.event('schedule_instances', job.platform.conf.host):
         spec = Spec.of(job.server, on_volume=job.on_volume, host=job.arguments.get('host'))
-        asking = functools.partial(bandwidth.asked_by, job.platform, job.elevated, job.server)
-        bandwidth.find(job, spec, asking)
+        asking = functools.partial(provider_resources.asked_by, job.platform, job.elevated, job.server)
+        provider_resources.find(job, spec, asking)

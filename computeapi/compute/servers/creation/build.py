@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from computeapi.backends.hypervisor import HypervisorError, PowerState, Unfit
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import NoValidHost, Spec
-from computeapi.compute.servers import bandwidth, config_drive, disks, placement, plugging, ports, signatures
+from computeapi.compute.servers import config_drive, disks, placement, plugging, ports, provider_resources, signatures
 from computeapi.compute.servers.creation.devices import ROOT
 from computeapi.compute.tasks.fence import Superseded
 from computeapi.compute.tasks.job import Job, message_of
@@ -129,7 +129,7 @@ def schedule(job: Job, devices: list[BlockDevice]) -> None:
     left: dict[str, Any] = {'ignored_hosts': frozenset(failed), 'current_host': [*failed][-1]} if failed else {}
     spec = spec_of(job.server, job.arguments, on_volume=job.on_volume, **left)
     try:
-        bandwidth.find(job, spec, lambda: bandwidth.asked_for(job), going_on(job, spec, devices))
+        provider_resources.find(job, spec, lambda: provider_resources.asked_for(job), going_on(job, spec, devices))
     except NoValidHost as error:
         if not failed:
             raise
@@ -144,7 +144,7 @@ def spec_of(server: Server, arguments: Mapping[str, Any], *, on_volume: bool, **
     return Spec.of(server, on_volume=on_volume, **requested, forced=bool(arguments.get('forced_host')), **more)
 
 
-def going_on(job: Job, spec: Spec, devices: list[BlockDevice]) -> bandwidth.GoingOn | None:
+def going_on(job: Job, spec: Spec, devices: list[BlockDevice]) -> provider_resources.GoingOn | None:
     """The steps after the choice of a host that are written together with it, because they call no other service."""
     if is_alone(job, devices) and (job.platform.mirror is None or not spec.groups):
         return functools.partial(pass_over, job, devices)
