@@ -4,6 +4,7 @@ import pytest
 from oslo_config import cfg
 
 from computeapi import config
+from computeapi.api.extra_specs import validate
 from computeapi.compute.scheduler import Spec
 from computeapi.compute.scheduler.requirements import RequestGroup, groups_of, sizes_in
 from computeapi.compute.scheduler.spec import needs_of
@@ -40,6 +41,7 @@ def test_groups():
     [
         ('resources:VGPU', 'many'),
         ('resources:VGPU', '-1'),
+        ('resources:VGPU', '1.5'),
         ('resources:VGPU', '0'),
         ('resources:UNKNOWN', '1'),
         ('resources1:CUSTOM_A', '0'),
@@ -51,6 +53,12 @@ def test_groups():
 )
 def test_what_requires_nothing_special(key, value):
     assert spec({key: value}).groups == {}
+
+
+@pytest.mark.parametrize('text', ['2', '+2', ' 2', '02', '٢'])
+def test_amounts_are_whatever_is_valid_as_an_extra_spec(text):
+    validate({'resources:VGPU': text})
+    assert groups_of({'resources:VGPU': text}, {}) == {'': RequestGroup({'VGPU': 2})}
 
 
 def test_sizes_are_overridden_even_in_groups():

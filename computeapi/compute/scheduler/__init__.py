@@ -93,26 +93,25 @@ class Scheduler:
         record: records the host in the transaction of the claim, so that no claim is without its reason.
         check: is called for a host before anything is claimed there.
         """
-        found = self._narrowed(spec)
-        for host in self.promising(found):
-            if self._take(found, host, record, check):
+        narrowed = self._narrowed(spec)
+        for host in self.promising(narrowed):
+            if self._take(narrowed, host, record, check):
                 return host
         # If there is none, or others were faster, all hosts are checked one by one, also for the message.
         self.agent_silence.check()
-        found = self._narrowed(spec)
-        survey = self.candidates(found)
+        narrowed = self._narrowed(spec)
+        survey = self.candidates(narrowed)
         for host in survey.best:
-            if self._take(found, host, record, check):
+            if self._take(narrowed, host, record, check):
                 return host
-        raise self.refusal(found, survey)
+        raise self.refusal(narrowed, survey)
 
     def _narrowed(self, spec: Spec) -> Spec:
+        """The same if nothing is required, or if Placement was asked for the hosts."""
         return self.store.query(self.narrowed, spec) if spec.groups and spec.among is None else spec
 
     def narrowed(self, connection: sa.Connection, spec: Spec) -> Spec:
-        """The same, among the hosts that have the required resources and traits, if Placement was not asked."""
-        if spec.among is not None or not spec.groups:
-            return spec
+        """The same, among the hosts that have the required resources and traits."""
         return replace(spec, among=suitable(connection, spec, self._usual()))
 
     def _usual(self) -> frozenset[Capability]:

@@ -8,7 +8,7 @@ from collections.abc import Set
 import sqlalchemy as sa
 
 from computeapi.backends.hypervisor import Capability
-from computeapi.compute.scheduler.requirements import Groups, special, total
+from computeapi.compute.scheduler.requirements import Groups, are_valid, special, total
 from computeapi.compute.scheduler.spec import Spec
 from computeapi.compute.traits import present
 from computeapi.db import host_providers
@@ -19,7 +19,9 @@ from computeapi.db.host_providers import HostProvider
 def suitable(connection: sa.Connection, spec: Spec, usual: frozenset[Capability]) -> dict[str, Held]:
     """By suitable host, what the server will hold of its provider. usual: the capabilities of hosts without agents."""
     groups = spec.groups
-    if not are_possible(groups, isolated=spec.isolated):
+    if not are_valid(groups, spec.group_policy):
+        return {}
+    if spec.group_policy == 'isolate' and len(groups.keys() - {''}) > 1:
         return {}
     providers = host_providers.select(connection, spec.host)
     fit = {host: each for host, each in providers.items() if has_traits(each, groups, usual)}
@@ -33,12 +35,6 @@ def suitable(connection: sa.Connection, spec: Spec, usual: frozenset[Capability]
         for host, each in fit.items()
         if all(used[each.id, name] + amount <= each.resources[name] for name, amount in wanted.items())
     }
-
-
-def are_possible(groups: Groups, *, isolated: bool) -> bool:
-    """As in Placement, a provider is only searched for resources, and an isolated group needs its own provider."""
-    numbered = [group for name, group in groups.items() if name]
-    return all(group.resources for group in numbered) and not (isolated and len(numbered) > 1)
 
 
 def traits_of(provider: HostProvider, usual: frozenset[Capability]) -> Set[str]:

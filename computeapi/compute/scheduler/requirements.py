@@ -54,13 +54,30 @@ def groups_of(extra_specs: Mapping[str, str], image_properties: Mapping[str, Any
 
 
 def _with(group: RequestGroup, kind: str, what: str, value: str) -> RequestGroup:
-    if kind == 'resources' and value.isdecimal() and RESOURCE_CLASS.fullmatch(what):
-        return group._replace(resources={**group.resources, what: min(int(value), MOST)})
+    amount = _amount(value) if kind == 'resources' and RESOURCE_CLASS.fullmatch(what) else None
+    if amount is not None:
+        return group._replace(resources={**group.resources, what: amount})
     if kind == 'trait' and value == 'required':
         return group._replace(required=group.required | {what})
     if kind == 'trait' and value == 'forbidden':
         return group._replace(forbidden=group.forbidden | {what})
     return group
+
+
+def _amount(value: str) -> int | None:
+    """The amount, if it is one; like the validation of extra specs, it accepts whatever Python reads as an integer."""
+    try:
+        amount = int(value)
+    except ValueError:
+        return None
+    return min(amount, MOST) if amount >= 0 else None
+
+
+def are_valid(groups: Groups, policy: str | None) -> bool:
+    """Whether Placement accepts the groups: it only searches providers for resources, and several numbered groups need
+    a policy, which Nova takes from the flavor."""
+    numbered = [group for name, group in groups.items() if name]
+    return all(group.resources for group in numbered) and (len(numbered) < 2 or policy in ('isolate', 'none'))
 
 
 def sizes_in(extra_specs: Mapping[str, str]) -> dict[str, int]:

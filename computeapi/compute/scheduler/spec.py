@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -47,7 +48,7 @@ class Spec:
         """The resources that it needs on the host."""
         return Amounts(self.vcpus, self.memory_mb, self.disk_gb)
 
-    @property
+    @functools.cached_property
     def groups(self) -> dict[str, RequestGroup]:
         """The groups of requirements, if any of them is for more than sizes. A forced move ignores traits."""
         groups = {name: each.stripped for name, each in groups_of(self.extra_specs, self.image_properties).items()}
@@ -56,9 +57,9 @@ class Spec:
         return {k: v for k, v in groups.items() if any(v)} if any(v.is_special for v in groups.values()) else {}
 
     @property
-    def isolated(self) -> bool:
-        """Whether each numbered group needs a provider of its own."""
-        return self.extra_specs.get('group_policy') == 'isolate'
+    def group_policy(self) -> str | None:
+        """'isolate' if each numbered group needs a provider of its own, 'none' if they can share providers."""
+        return self.extra_specs.get('group_policy')
 
     @classmethod
     def of(cls, server: Server, *, on_volume: bool, **more: Any) -> Spec:

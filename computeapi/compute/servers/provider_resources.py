@@ -15,7 +15,7 @@ from computeapi.backends.placement import Candidate, Chosen, PlacementRefused, R
 from computeapi.compute.mirror import Mirror
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import HostState, Spec
-from computeapi.compute.scheduler.requirements import RequestGroup, special
+from computeapi.compute.scheduler.requirements import RequestGroup, are_valid, special
 from computeapi.compute.servers import placement, ports
 from computeapi.compute.tasks.job import Job
 from computeapi.context import Context
@@ -147,12 +147,12 @@ def besides(mirror: Mirror, asking: Sequence[Port], spec: Spec | None = None) ->
     """By host that has the requested resources and traits, what the server would hold there. spec: of a server that
     looks for a host."""
     own = [] if spec is None else flavor_requests(spec)
-    if not all(each.resources for each in own):
-        # Placement searches providers only for resources.
+    # Placement searches providers only for resources, which the unnumbered group may lack as well.
+    if spec is not None and not (are_valid(spec.groups, spec.group_policy) and all(each.resources for each in own)):
         return {}
     requests = [*own, *(each for port in asking for each in requests_of(port))]
     together = [group for port in asking for group in [(port.resource_request or {}).get('same_subtree')] if group]
-    hosts = mirror.hosts_for(requests, together, isolated=spec is not None and spec.isolated)
+    hosts = mirror.hosts_for(requests, together, isolated=spec is not None and spec.group_policy == 'isolate')
     return {host: _besides(found, asking) for host, found in hosts.items()}
 
 
@@ -169,9 +169,9 @@ def _besides(found: Candidate, asking: Sequence[Port]) -> Besides:
 def flavor_requests(spec: Spec) -> list[ResourceRequest]:
     """The groups of requirements of the flavor and the image, with the sizes that are in no other group, if there are
     any groups."""
-    groups = spec.groups
-    if not groups:
+    if not spec.groups:
         return []
+    groups = dict(spec.groups)
     elsewhere = {resource for name, group in groups.items() if name for resource in group.resources}
     sizes = {name: getattr(spec.needs, size) for name, size in SIZES.items() if name not in elsewhere}
     common = groups.get('', RequestGroup())

@@ -215,7 +215,8 @@ def check_possible(job: Job) -> None:
 def check_traits(job: Job, spec: Spec) -> None:
     """NoValidHost unless the server's host has the traits that the image requires."""
     required = groups_of({}, spec.image_properties).get('', RequestGroup()).required
-    if required & groups_of(spec.extra_specs, {}).get('', RequestGroup()).forbidden:
+    # By any group: the image is not in one.
+    if any(required & group.forbidden for group in groups_of(spec.extra_specs, {}).values()):
         raise NoValidHost(reason=FORBIDDEN_BY_FLAVOR)
     mirror = job.platform.mirror
     if required and not required <= (

@@ -134,7 +134,12 @@ MET = {
     'a resource': {f'resources:{FPGA}': '2'},
     'all of them': {f'resources:{FPGA}': '1', f'trait:{FAST}': 'required', f'trait:{SLOW}': 'forbidden'},
     'a group': {'resources1:VCPU': '1', f'trait1:{FAST}': 'required'},
-    'two groups': {'resources1:VCPU': '1', f'trait1:{FAST}': 'required', f'resources_F:{FPGA}': '1'},
+    'two groups': {
+        'resources1:VCPU': '1',
+        f'trait1:{FAST}': 'required',
+        f'resources_F:{FPGA}': '1',
+        'group_policy': 'none',
+    },
 }
 UNMET = {
     'an unknown trait': {'trait:CUSTOM_GPU': 'required'},
@@ -142,7 +147,9 @@ UNMET = {
     'traits of two hosts': {f'trait:{FAST}': 'required', f'trait:{SLOW}': 'required'},
     'a trait and not': {f'trait:{FAST}': 'required', 'resources1:VCPU': '1', f'trait1:{FAST}': 'forbidden'},
     'too much': {f'resources:{FPGA}': '3'},
-    'too much in groups': {f'resources1:{FPGA}': '2', f'resources2:{FPGA}': '1'},
+    'too much in groups': {f'resources1:{FPGA}': '2', f'resources2:{FPGA}': '1', 'group_policy': 'none'},
+    'groups without a policy': {f'resources1:{FPGA}': '1', 'resources2:VCPU': '1'},
+    'groups with an unknown policy': {f'resources1:{FPGA}': '1', 'resources2:VCPU': '1', 'group_policy': 'any'},
     'an unknown resource': {'resources:VGPU': '1'},
     'a group without resources': {f'trait1:{FAST}': 'required'},
     'providers of their own': {f'resources1:{FPGA}': '1', f'resources2:{FPGA}': '1', 'group_policy': 'isolate'},
@@ -331,19 +338,21 @@ def test_a_forced_move_ignores_traits(providers, boot, act, cloud, state, kind):
     assert providers.used()['compute2'] == {server: 1}
 
 
-@pytest.mark.parametrize('image', ['on the host', 'elsewhere', 'forbidden'])
+@pytest.mark.parametrize('image', ['on the host', 'elsewhere', 'forbidden', 'forbidden in a group'])
 def test_rebuild(api, providers, cloud, boot, act, state, image):
     providers.give('compute1', [FAST])
-    server = boot({f'trait:{FAST}': 'required', f'trait:{SLOW}': 'forbidden'})
-    trait = {'on the host': FAST, 'elsewhere': 'CUSTOM_GPU', 'forbidden': SLOW}[image]
+    group = {'resources1:VCPU': '1', 'trait1:CUSTOM_OLD': 'forbidden'}
+    server = boot({f'trait:{FAST}': 'required', f'trait:{SLOW}': 'forbidden', **group})
+    traits = {'on the host': FAST, 'elsewhere': 'CUSTOM_GPU', 'forbidden': SLOW, 'forbidden in a group': 'CUSTOM_OLD'}
+    trait = traits[image]
     wanted = cloud.image(properties={f'trait:{trait}': 'required'})
     act(server, 'rebuild', {'imageRef': wanted}, as_=ADMIN)
     status, *_, host = state(server)
     assert (status, host) == ('ACTIVE' if image == 'on the host' else 'ERROR', 'compute1')
     if status == 'ERROR':
         fault = api.get(f'/servers/{server}').json['server']['fault']['message']
-        reasons = {'elsewhere': 'cannot be satisfied by the current', 'forbidden': 'are part of forbidden traits'}
-        assert fault.startswith(f'No valid host was found. Image traits {reasons[image]}')
+        reason = 'cannot be satisfied by the current' if image == 'elsewhere' else 'are part of forbidden traits'
+        assert fault.startswith(f'No valid host was found. Image traits {reason}')
 
 
 def test_many_at_once_get_no_more_than_there_is(providers, boot, service, cloud, state, store):

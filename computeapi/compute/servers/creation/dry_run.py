@@ -47,7 +47,9 @@ def dry_run(builder: Builder, context: Context, request: ServerRequest, rights: 
 def _placed(builder: Builder, connection: sa.Connection, plan: Plan, server: Server) -> DryRunServer:
     scheduler = builder.platform.scheduler
     on_volume = is_volume_backed(server, stored.block_devices_of(connection, [server.uuid]))
-    spec = scheduler.narrowed(connection, spec_of(server, plan.arguments, on_volume=on_volume))
+    spec = spec_of(server, plan.arguments, on_volume=on_volume)
+    if spec.groups:
+        spec = scheduler.narrowed(connection, spec)
     survey = scheduler.survey(connection, spec)
     full: list[HostState] = []
     for host in survey.best:
