@@ -7,7 +7,7 @@ caches lack what the threads share: with several clients, this takes up to half 
 import os
 import random
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager, suppress
 
 from oslo_config import cfg
@@ -46,11 +46,11 @@ class CPUAffinity:
             yield
             return
         settled = os.sched_getaffinity(0)
-        os.sched_setaffinity(0, self.permitted)
+        _move(0, self.permitted)
         try:
             yield
         finally:
-            os.sched_setaffinity(0, settled)
+            _move(0, settled)
 
 
 def _reserved(cpu: int) -> socket.socket | None:
@@ -67,8 +67,14 @@ def _reserved(cpu: int) -> socket.socket | None:
 def _move_threads(cpu: int) -> None:
     """Move all threads of this process; those that they start later stay there too."""
     for thread in os.listdir(THREADS):
-        with suppress(ProcessLookupError):
-            os.sched_setaffinity(int(thread), {cpu})
+        _move(int(thread), {cpu})
+
+
+def _move(thread: int, cpus: Set[int]) -> None:
+    """Move a thread, if possible: it may have ended, its container may have lost the CPUs, or a filter of system calls
+    may forbid it. Requests are then only slower."""
+    with suppress(OSError):
+        os.sched_setaffinity(thread, cpus)
 
 
 CPU_AFFINITY = CPUAffinity()

@@ -1,5 +1,6 @@
 """Processes that answer requests each stay on a CPU of their own."""
 
+import errno
 import json
 import os
 import subprocess
@@ -84,6 +85,20 @@ def test_each_process_has_a_cpu_of_its_own_while_there_is_one(reservation):
         # Killed, they no longer hold anything.
         with settled(reservation) as fourth:
             assert fourth['main'] == second['main']
+
+
+@pytest.mark.parametrize('number', [errno.EPERM, errno.EINVAL])
+def test_requests_are_answered_where_threads_cannot_be_moved(reservation, monkeypatch, number):
+    def refuse(thread, cpus):
+        raise OSError(number, 'refused')
+
+    monkeypatch.setattr(cpu_affinity, 'RESERVATION', reservation)
+    monkeypatch.setattr(os, 'sched_setaffinity', refuse)
+    affinity, done = cpu_affinity.CPUAffinity(), []
+    affinity.settle()
+    with affinity.reserved, affinity.suspended():
+        done.append(number)
+    assert done == [number]
 
 
 SERVE = """
