@@ -163,7 +163,7 @@ class LiveMigrations:
             moves.check_up(self.platform, server)
             if force and host == server.host:
                 raise Invalid(f'Unable to migrate instance ({server.uuid}) to current host ({host}).')
-            asking = provider_resources.asked_by(self.platform, context, server)
+            asking = provider_resources.requesting_ports(self.platform, context, server)
             provider_resources.allocate(self.platform, server, spec, record, asking, check)
         except (Invalid, NoValidHost, HypervisorError) as error:
             self._record_failure(context, server, error)

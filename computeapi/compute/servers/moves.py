@@ -95,7 +95,7 @@ def find_host(job: Job, migration: Migration, spec: Spec) -> Migration:
         if migration.dest_host is None:
             migration = claim(job, migration, replace(spec, ignored_hosts=spec.ignored_hosts | refusing))
         host = migration.dest_host or ''
-        if host == job.server.host or provider_resources.is_told(job.platform, job.server, host):
+        if host == job.server.host or provider_resources.is_accepted(job.platform, job.server, host):
             return migration
         refusing.add(host)
         migration = give_back(job, migration, host)
@@ -111,7 +111,7 @@ def claim(job: Job, migration: Migration, spec: Spec) -> Migration:
         found.update(destination(host), updated_at=job.clock())
         server_migrations.change(connection, migration.id, found)
 
-    asking = provider_resources.asked_by(job.platform, job.elevated, job.server)
+    asking = provider_resources.requesting_ports(job.platform, job.elevated, job.server)
     provider_resources.allocate(job.platform, job.server, spec, record, asking)
     return migration._replace(**found)
 

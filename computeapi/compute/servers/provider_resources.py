@@ -57,7 +57,7 @@ def find(job: Job, spec: Spec, asking: Asking, go_on: GoingOn | None = None, **v
             others = replace(spec, ignored_hosts=spec.ignored_hosts | refusing)
             allocate(job.platform, job.server, others, record, asking())
         host = job.server.host or ''
-        if is_told(job.platform, job.server, host):
+        if is_accepted(job.platform, job.server, host):
             return
         refusing.add(host)
         with job.store.write() as connection:
@@ -92,7 +92,7 @@ def allocate(
     return platform.scheduler.allocate(replace(spec, among=among), keep_both, check)
 
 
-def is_told(platform: Platform, server: Server, host: str) -> bool:
+def is_accepted(platform: Platform, server: Server, host: str) -> bool:
     """Report the claims of the server to Placement now, if its flavor or ports hold special resources on that host;
     returns whether Placement accepts them, because another consumer may have been faster."""
     if platform.mirror is None or not platform.store.query(allocations.holds_more, server.uuid, host):
@@ -118,7 +118,7 @@ def hold(job: Job, port_id: str) -> None:
             rows.get(connection, server.uuid, lock=True)
             held = allocations.held_for_ports(connection, server.uuid, server.host)
             allocations.hold_for_ports(connection, server.uuid, server.host or '', {**held, **there.ports})
-    if not is_told(job.platform, server, server.host or ''):
+    if not is_accepted(job.platform, server, server.host or ''):
         job.store.change(allocations.leave_ports, server.uuid, [port_id])
         raise too_little(server)
 
@@ -127,14 +127,14 @@ def too_little(server: Server) -> Invalid:
     return Invalid(f'Failed to allocate additional resources to {server.uuid} during interface attach')
 
 
-def asked_by(platform: Platform, context: Context, server: Server) -> list[Port]:
+def requesting_ports(platform: Platform, context: Context, server: Server) -> list[Port]:
     """The ports of the server with resource requests."""
     if platform.mirror is None or not server.network_info:
         return []
     return [port for port in ports.held(platform.networks, context.elevated(), server) if port.resource_request]
 
 
-def asked_for(job: Job) -> list[Port]:
+def requested_ports(job: Job) -> list[Port]:
     """The requested ports with resource requests."""
     wanted = job.arguments.get('networks')
     ids = [each['port_id'] for each in wanted if each['port_id']] if isinstance(wanted, list) else []

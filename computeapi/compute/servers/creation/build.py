@@ -129,7 +129,9 @@ def schedule(job: Job, devices: list[BlockDevice]) -> None:
     left: dict[str, Any] = {'ignored_hosts': frozenset(failed), 'current_host': [*failed][-1]} if failed else {}
     spec = spec_of(job.server, job.arguments, on_volume=job.on_volume, **left)
     try:
-        provider_resources.find(job, spec, lambda: provider_resources.asked_for(job), going_on(job, spec, devices))
+        provider_resources.find(
+            job, spec, lambda: provider_resources.requested_ports(job), going_on(job, spec, devices)
+        )
     except NoValidHost as error:
         if not failed:
             raise
