@@ -82,6 +82,8 @@ def test_placement_is_asked_for_sizes_as_well():
     assert (common.id, common.resources) == ('', {'MEMORY_MB': 64, 'VGPU': 1})
     assert numbered == ('1', {'VCPU': 2}, [], ['CUSTOM_A'])
     assert flavor_requests(spec({'resources:VCPU': '2'})) == []
+    sizes = {'resources1:VCPU': '1', 'resources2:MEMORY_MB': '64', 'group_policy': 'none'}
+    assert [each.resources for each in flavor_requests(spec(sizes))] == [{'VCPU': 1}, {'MEMORY_MB': 64}]
 
 
 def test_the_configuration_of_hosts(tmp_path):

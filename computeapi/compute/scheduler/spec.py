@@ -50,11 +50,14 @@ class Spec:
 
     @functools.cached_property
     def groups(self) -> dict[str, RequestGroup]:
-        """The groups of requirements, if any of them is for more than sizes. A forced move ignores traits."""
+        """The groups of requirements, unless they are only sizes, of which every host has some. A forced move ignores
+        traits."""
         groups = {name: each.stripped for name, each in groups_of(self.extra_specs, self.image_properties).items()}
         if self.forced and self.current_host is not None:
             groups = {name: RequestGroup(group.resources) for name, group in groups.items()}
-        return {k: v for k, v in groups.items() if any(v)} if any(v.is_special for v in groups.values()) else {}
+        groups = {name: group for name, group in groups.items() if any(group)}
+        several = len(groups.keys() - {''}) > 1
+        return groups if several or any(group.is_special for group in groups.values()) else {}
 
     @property
     def group_policy(self) -> str | None:

@@ -163,8 +163,8 @@ class LiveMigrations:
             moves.check_up(self.platform, server)
             if force and host == server.host:
                 raise Invalid(f'Unable to migrate instance ({server.uuid}) to current host ({host}).')
-            asking = provider_resources.requesting_ports(self.platform, context, server)
-            provider_resources.allocate(self.platform, server, spec, record, asking, check)
+            requesting = provider_resources.requesting_ports(self.platform, context, server)
+            provider_resources.allocate(self.platform, server, spec, record, requesting, check)
         except (Invalid, NoValidHost, HypervisorError) as error:
             self._record_failure(context, server, error)
             before = 'Migration pre-check error: ' if isinstance(error, HypervisorError) else ''

@@ -111,8 +111,8 @@ def claim(job: Job, migration: Migration, spec: Spec) -> Migration:
         found.update(destination(host), updated_at=job.clock())
         server_migrations.change(connection, migration.id, found)
 
-    asking = provider_resources.requesting_ports(job.platform, job.elevated, job.server)
-    provider_resources.allocate(job.platform, job.server, spec, record, asking)
+    requesting = provider_resources.requesting_ports(job.platform, job.elevated, job.server)
+    provider_resources.allocate(job.platform, job.server, spec, record, requesting)
     return migration._replace(**found)
 
 

@@ -243,8 +243,8 @@ def plan(job: Job) -> list[dict[str, Any]]:
         return []
     if wanted == 'auto':
         wanted = [{'network_id': automatic(job).id}]
-    if asking := outside(job):
-        refuse_outside(job.platform.networks.networks(job.elevated, asking))
+    if network_ids := outside(job):
+        refuse_outside(job.platform.networks.networks(job.elevated, network_ids))
     return [planned(item, str(index)) for index, item in enumerate(wanted or ())]
 
 

@@ -26,36 +26,36 @@ from computeapi.db.servers import Server
 from computeapi.errors import Invalid
 from computeapi.resource_classes import SIZES
 
-Asking = Callable[[], Sequence[Port]]
+FindPorts = Callable[[], Sequence[Port]]
 """Returns the ports with resource requests; called only if there is something to decide."""
-GoingOn = Callable[[sa.Connection], None]
+NextSteps = Callable[[sa.Connection], None]
 
 
-class Besides(NamedTuple):
-    """What a server would hold of a host's providers besides its sizes: each port, and the flavor."""
+class ExtraResources(NamedTuple):
+    """What a server would hold of a host's providers in addition to its sizes: for each port, and for its flavor."""
 
     ports: Mapping[str, Any]
     flavor: Held
 
 
-def find(job: Job, spec: Spec, asking: Asking, go_on: GoingOn | None = None, **values: Any) -> None:
+def find(job: Job, spec: Spec, find_ports: FindPorts, next_steps: NextSteps | None = None, **values: Any) -> None:
     """Choose a host for a server without one, and claim its allocation and the resources of its ports there.
 
-    values: further columns of its row.  go_on: performs the next steps in the same transaction. NoValidHost."""
+    values: further columns of its row.  next_steps: performs the next steps in the same transaction. NoValidHost."""
 
     def record(connection: sa.Connection, host: HostState) -> None:
         values.update(host=host.name, node=host.node, availability_zone=host.zone)
-        if go_on is None:
+        if next_steps is None:
             job.write(connection, **values)
         else:
             job.later(**values)
-            go_on(connection)
+            next_steps(connection)
 
     refusing: set[str] = set()
     while True:
         if job.server.host is None:
             others = replace(spec, ignored_hosts=spec.ignored_hosts | refusing)
-            allocate(job.platform, job.server, others, record, asking())
+            allocate(job.platform, job.server, others, record, find_ports())
         host = job.server.host or ''
         if is_accepted(job.platform, job.server, host):
             return
@@ -70,22 +70,22 @@ def allocate(
     server: Server,
     spec: Spec,
     record: Callable[[sa.Connection, HostState], None],
-    asking: Sequence[Port],
+    requesting: Sequence[Port],
     check: Callable[[HostState], None] | None = None,
 ) -> HostState:
     """Like the scheduler's `allocate`, for a server whose ports may request resources, which they hold from then on."""
-    if platform.mirror is None or not (asking or spec.groups):
+    if platform.mirror is None or not (requesting or spec.groups):
         return platform.scheduler.allocate(spec, record, check)
-    there = besides(platform.mirror, asking, spec)
+    there = extra_resources(platform.mirror, requesting, spec)
     here = server.host or ''
     held = platform.store.query(allocations.held_for_ports, server.uuid, here)
     if held and (here in there or not spec.groups):
         # The host that the server is already on needs no more resources for its ports.
-        there[here] = Besides(held, there[here].flavor if here in there else {})
+        there[here] = ExtraResources(held, there[here].flavor if here in there else {})
 
     def keep_both(connection: sa.Connection, host: HostState) -> None:
         record(connection, host)
-        if asking:
+        if requesting:
             allocations.hold_for_ports(connection, server.uuid, host.name, there[host.name].ports)
 
     among = {host: each.flavor for host, each in there.items()}
@@ -107,11 +107,11 @@ def is_accepted(platform: Platform, server: Server, host: str) -> bool:
 def hold(job: Job, port_id: str) -> None:
     """Let one more port of the server hold its resources on the server's host; Invalid if they are not available."""
     server, mirror = job.server, job.platform.mirror
-    asking = [port for port in job.platform.networks.ports(job.elevated, ids=[port_id]) if port.resource_request]
-    if mirror is None or not asking:
+    requesting = [port for port in job.platform.networks.ports(job.elevated, ids=[port_id]) if port.resource_request]
+    if mirror is None or not requesting:
         return
     if port_id not in job.store.query(allocations.held_for_ports, server.uuid, server.host):
-        there = besides(mirror, asking).get(server.host or '')
+        there = extra_resources(mirror, requesting).get(server.host or '')
         if there is None:
             raise too_little(server)
         with job.store.write() as connection:
@@ -143,27 +143,27 @@ def requested_ports(job: Job) -> list[Port]:
     return [port for port in job.platform.networks.ports(job.elevated, ids=ids) if port.resource_request]
 
 
-def besides(mirror: Mirror, asking: Sequence[Port], spec: Spec | None = None) -> dict[str, Besides]:
+def extra_resources(mirror: Mirror, requesting: Sequence[Port], spec: Spec | None = None) -> dict[str, ExtraResources]:
     """By host that has the requested resources and traits, what the server would hold there. spec: of a server that
     looks for a host."""
     own = [] if spec is None else flavor_requests(spec)
     # Placement searches providers only for resources, which the unnumbered group may lack as well.
     if spec is not None and not (are_valid(spec.groups, spec.group_policy) and all(each.resources for each in own)):
         return {}
-    requests = [*own, *(each for port in asking for each in requests_of(port))]
-    together = [group for port in asking for group in [(port.resource_request or {}).get('same_subtree')] if group]
+    requests = [*own, *(each for port in requesting for each in requests_of(port))]
+    together = [group for port in requesting for group in [(port.resource_request or {}).get('same_subtree')] if group]
     hosts = mirror.hosts_for(requests, together, isolated=spec is not None and spec.group_policy == 'isolate')
-    return {host: _besides(found, asking) for host, found in hosts.items()}
+    return {host: _extra_of(found, requesting) for host, found in hosts.items()}
 
 
-def _besides(found: Candidate, asking: Sequence[Port]) -> Besides:
-    of_ports = {port.id: held(port, found.chosen) for port in asking}
+def _extra_of(found: Candidate, requesting: Sequence[Port]) -> ExtraResources:
+    of_ports = {port.id: held(port, found.chosen) for port in requesting}
     rest = {provider: Counter(resources) for provider, resources in found.resources.items()}
     for each in of_ports.values():
         for provider, resources in each['resources'].items():
             rest[provider].subtract(resources)
     mine = {provider: special(resources) for provider, resources in rest.items()}
-    return Besides(of_ports, {provider: resources for provider, resources in mine.items() if resources})
+    return ExtraResources(of_ports, {provider: resources for provider, resources in mine.items() if resources})
 
 
 def flavor_requests(spec: Spec) -> list[ResourceRequest]:

@@ -221,5 +221,5 @@ def schedule(job: Job) -> None:
             signatures.check(job, job.server.shelved_image_id, job.server.kernel_id, job.server.ramdisk_id)
     with job.event('schedule_instances', job.platform.conf.host):
         spec = Spec.of(job.server, on_volume=job.on_volume, host=job.arguments.get('host'))
-        asking = functools.partial(provider_resources.requesting_ports, job.platform, job.elevated, job.server)
-        provider_resources.find(job, spec, asking)
+        find_ports = functools.partial(provider_resources.requesting_ports, job.platform, job.elevated, job.server)
+        provider_resources.find(job, spec, find_ports)

@@ -149,6 +149,8 @@ UNMET = {
     'too much': {f'resources:{FPGA}': '3'},
     'too much in groups': {f'resources1:{FPGA}': '2', f'resources2:{FPGA}': '1', 'group_policy': 'none'},
     'groups without a policy': {f'resources1:{FPGA}': '1', 'resources2:VCPU': '1'},
+    'groups of sizes without a policy': {'resources1:VCPU': '1', 'resources2:MEMORY_MB': '64'},
+    'sizes of their own providers': {'resources1:VCPU': '1', 'resources2:VCPU': '1', 'group_policy': 'isolate'},
     'groups with an unknown policy': {f'resources1:{FPGA}': '1', 'resources2:VCPU': '1', 'group_policy': 'any'},
     'an unknown resource': {'resources:VGPU': '1'},
     'a group without resources': {f'trait1:{FAST}': 'required'},

@@ -130,7 +130,7 @@ def schedule(job: Job, devices: list[BlockDevice]) -> None:
     spec = spec_of(job.server, job.arguments, on_volume=job.on_volume, **left)
     try:
         provider_resources.find(
-            job, spec, lambda: provider_resources.requested_ports(job), going_on(job, spec, devices)
+            job, spec, lambda: provider_resources.requested_ports(job), next_steps(job, spec, devices)
         )
     except NoValidHost as error:
         if not failed:
@@ -146,7 +146,7 @@ def spec_of(server: Server, arguments: Mapping[str, Any], *, on_volume: bool, **
     return Spec.of(server, on_volume=on_volume, **requested, forced=bool(arguments.get('forced_host')), **more)
 
 
-def going_on(job: Job, spec: Spec, devices: list[BlockDevice]) -> provider_resources.GoingOn | None:
+def next_steps(job: Job, spec: Spec, devices: list[BlockDevice]) -> provider_resources.NextSteps | None:
     """The steps after the choice of a host that are written together with it, because they call no other service."""
     if is_alone(job, devices) and (job.platform.mirror is None or not spec.groups):
         return functools.partial(pass_over, job, devices)
