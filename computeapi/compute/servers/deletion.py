@@ -1,5 +1,6 @@
 """Deleting servers, at once or after a period in which they can be restored, and everything that goes with them."""
 
+from contextlib import nullcontext
 from datetime import timedelta
 
 from computeapi.backends.hypervisor import PowerState
@@ -19,7 +20,14 @@ from computeapi.db.servers import Server
 from computeapi.states import GOING, TaskState, VMState
 
 DELETE = Transition('delete', during=TaskState.DELETING, while_doing=None, launched=False)
-FORCE_DELETE = Transition('forceDelete', during=TaskState.DELETING, while_doing=None, launched=False)
+FORCE_DELETE = Transition(
+    'delete',
+    kind='forceDelete',
+    api_name='forceDelete',
+    during=TaskState.DELETING,
+    while_doing=None,
+    launched=False,
+)
 SOFT_DELETE = Transition('delete', kind='soft_delete', during=TaskState.SOFT_DELETING, while_doing=None)
 RECLAIM = Transition('reclaim', steps=(TaskState.DELETING,))
 RESTORE = Transition('restore', during=TaskState.RESTORING, allowed={VMState.SOFT_DELETED}, tells_lock=False)
@@ -130,7 +138,8 @@ def restore(job: Job) -> None:
 def delete(job: Job) -> None:
     """Remove the machine, its ports and volumes, and its claims; then mark the row as deleted."""
     server = job.server
-    with job.event('compute_terminate_instance'):
+    # Without a host, nothing happens on one that an event could tell about.
+    with job.event('compute_terminate_instance') if server.host else nullcontext():
         placement.remove_machines(job.platform, server)
         discard_shelved(job)
         ports.disconnect(job.platform.networks, job.elevated, server)

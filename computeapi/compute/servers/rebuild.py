@@ -189,7 +189,8 @@ def rebuild(job: Job) -> None:
         renew_disk(job)
         job.driver.spawn(job.server, job.devices(), config_drive.of(job, job.server))
         if stopped:
-            job.driver.power_off(job.server)
+            with job.event('compute_stop_instance'):
+                job.driver.power_off(job.server)
     vm_state, power_state = (VMState.STOPPED, PowerState.SHUTDOWN) if stopped else (VMState.ACTIVE, PowerState.RUNNING)
     job.finish(vm_state=vm_state, power_state=power_state, launched_at=job.clock())
 

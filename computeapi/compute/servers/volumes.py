@@ -99,9 +99,9 @@ class AttachedVolumes:
     ) -> BlockDevice:
         """Reserve the volume; a worker connects it.
 
-        name: the device name in the server, by default the next free one.  at_once: choose the name here, with
-        DeviceInUse if it is taken; else the worker does.  multiattach: whether the caller knows volumes of several
-        servers.
+        name: the device name in the server, by default the next free one; without effect while it is offloaded.
+        at_once: choose the name here, with DeviceInUse if it is taken; else the worker does.  multiattach: whether the
+        caller knows volumes of several servers.
         """
         transition = ATTACH if shelved else unless_kept(ATTACH)
         check(context, server, transition)
@@ -153,9 +153,8 @@ class AttachedVolumes:
             current = locked(connection, context, server, transition)
             check_holders(volume, server, rows.on_volume(connection, volume.id))
             devices = rows.block_devices_of(connection, [server.uuid])
-            if current.vm_state == VMState.SHELVED_OFFLOADED:
-                device.device_name = name
-            elif at_once:
+            # An offloaded server has no devices whose names could be taken: it gets one when it is unshelved.
+            if at_once and current.vm_state != VMState.SHELVED_OFFLOADED:
                 device.device_name = disks.free_name(current, devices, name)
             rows.insert_block_device(connection, values_of(device))
             arguments = {'device_id': device.uuid, 'name': name}

@@ -14,6 +14,7 @@ MOVED += ['cold_migrate', 'conductor_migrate_server']
     ('changes', 'steps'),
     [
         ([REBUILD], ['compute_rebuild_instance', 'rebuild_server']),
+        ([('os-stop',), REBUILD], ['compute_stop_instance', 'compute_rebuild_instance', 'rebuild_server']),
         ([RESIZE], MOVED),
         ([('migrate',)], MOVED),
         ([RESIZE, ('confirmResize',)], ['compute_confirm_resize']),
@@ -28,6 +29,20 @@ def test_steps_of_a_change(act, server, world, history, changes, steps):
     for change in changes:
         assert act(server, *change, as_=ADMIN).status in (202, 204)
     assert history(server)[0] == (changes[-1][0], None, [(step, 'Success') for step in steps])
+
+
+@pytest.mark.parametrize('forced', [True, False])
+@pytest.mark.parametrize(
+    ('before', 'steps'), [('os-stop', [('compute_terminate_instance', 'Success')]), ('shelve', [])]
+)
+def test_steps_of_a_deletion(act, api, server, settle, history, before, steps, forced):
+    act(server, before)
+    if forced:
+        act(server, 'forceDelete', as_=ADMIN)
+    else:
+        api.delete(f'/servers/{server}', as_=ADMIN)
+        settle()
+    assert history(server)[0] == ('delete', None, steps)
 
 
 def test_steps_of_an_evacuation(act, state, server, world, history):

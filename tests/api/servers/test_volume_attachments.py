@@ -377,6 +377,13 @@ def test_shelved_servers_from_2_20(api, attach, detach, attached, act, volume, w
     assert status(volume) == 'available'
 
 
+def test_the_device_of_an_offloaded_server_is_named_when_it_is_unshelved(api, attach, act, path, volume):
+    act('shelve')
+    assert attach(volume, device='/dev/vdq').json['volumeAttachment']['device'] is None
+    act('unshelve')
+    assert api.get(f'{path}/{volume}').json['volumeAttachment']['device'] == '/dev/vdb'
+
+
 def test_an_offloaded_server_uses_nothing_from_anywhere(attach, act, volume, world, server, status):
     def places():
         (attachment,) = world.volumes.attachments(world.bob, volume_id=volume)
