@@ -6,6 +6,8 @@ from urllib.parse import quote
 from computeapi.api.servers.controller import ServerController
 from computeapi.api.servers.schemas import TAG, TAGS
 from computeapi.api.types import NOTHING, STRING
+from computeapi.compute.servers.changes import check
+from computeapi.compute.servers.lookup import UPDATE_TAG
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server
 from computeapi.errors import Invalid, NotFound
@@ -66,6 +68,7 @@ class ServerTags(ServerController):
     )
     def update(self, req: Request, server: Server, id: str, body: Any) -> Reply:
         """Add a tag to a server."""
+        check(req.context, server, UPDATE_TAG)
         check_allowed(id)
         if not self.cloud.servers.add_tag(req.context, server, id):
             return Reply(status=204)

@@ -225,6 +225,11 @@ def test_a_bad_tag_is_named(api, url):
         assert answer.status == 400 and message(answer).startswith(f"Tag '{tag}' is invalid.")
 
 
+def test_the_state_of_a_server_takes_precedence_over_a_bad_tag(api, servers):
+    offloaded = f'/servers/{servers.add(vm_state="shelved_offloaded")}'
+    assert api.put(f'{offloaded}/tags/a,b', None, '2.26', as_=OWNER).status == 409
+
+
 def test_adding_a_tag_takes_no_body(api, url):
     assert api.put(f'{url}/tags/a', {'x': 1}, '2.26', as_=OWNER).status == 400
 
