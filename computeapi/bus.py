@@ -175,8 +175,8 @@ class Bus:
         client = self.library.get_rpc_client(self.transport, target, **facts)
         return self._within(seconds + GRACE_SECONDS, functools.partial(client.call, {}, method, **arguments))
 
-    def _target(self, topic: str, **facts: Any) -> Any:
-        return self.library.Target(exchange=self.name, topic=self._named(topic), **facts)
+    def _target(self, topic: str, **kwargs: Any) -> Any:
+        return self.library.Target(exchange=self.name, topic=self._named(topic), **kwargs)
 
     def _named(self, topic: str) -> str:
         """Several clouds can share a broker, each with its own `control_exchange`."""

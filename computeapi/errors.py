@@ -10,8 +10,8 @@ class Error(Exception):
 
     text = 'An unexpected error occurred.'
 
-    def __init__(self, message: str | None = None, **facts: object):
-        super().__init__(message if message is not None else self.text.format(**facts))
+    def __init__(self, message: str | None = None, **kwargs: object):
+        super().__init__(message if message is not None else self.text.format(**kwargs))
 
 
 class NotFound(Error):

@@ -296,11 +296,11 @@ class Servers:
     def __init__(self, store):
         self.store = store
 
-    def add(self, **facts):
+    def add(self, **kwargs):
         """Insert a running server with these facts; returns its ID."""
         server_id, now = str(uuid.uuid4()), utcnow()
         with self.store.write() as connection:
-            rows.insert_all(connection, [ACTIVE | {'uuid': server_id, 'created_at': now, 'launched_at': now} | facts])
+            rows.insert_all(connection, [ACTIVE | {'uuid': server_id, 'created_at': now, 'launched_at': now} | kwargs])
         return server_id
 
     def get(self, server_id):

@@ -201,10 +201,10 @@ def own_auth(conf: cfg.ConfigOpts, group: str) -> BaseAuthPlugin:
 class RetryingSession(Session):
     """Retries failed connections, except for POST requests, which may have had an effect."""
 
-    def request(self, url: str, method: str, *args: Any, **facts: Any) -> Any:
+    def request(self, url: str, method: str, *args: Any, **kwargs: Any) -> Any:
         if method == 'POST':
-            facts['connect_retries'] = 0
-        return super().request(url, method, *args, **facts)
+            kwargs['connect_retries'] = 0
+        return super().request(url, method, *args, **kwargs)
 
 
 class RetryingSessionLoader(SessionLoader):
@@ -221,18 +221,18 @@ class DelegatingAuth(BaseAuthPlugin):
     def get_token(self, session: Session) -> str | None:
         return self.delegate.get_token(session)
 
-    def get_endpoint(self, session: Session, **facts: Any) -> str | None:
-        data = self.get_endpoint_data(session, discover_versions=False, **facts)
+    def get_endpoint(self, session: Session, **kwargs: Any) -> str | None:
+        data = self.get_endpoint_data(session, discover_versions=False, **kwargs)
         return None if data is None else data.url
 
-    def get_endpoint_data(self, session: Session, **facts: Any) -> Any:
-        return self.delegate.get_endpoint_data(session, **facts)
+    def get_endpoint_data(self, session: Session, **kwargs: Any) -> Any:
+        return self.delegate.get_endpoint_data(session, **kwargs)
 
-    def get_api_major_version(self, session: Session, **facts: Any) -> Any:
-        return self.delegate.get_api_major_version(session, **facts)
+    def get_api_major_version(self, session: Session, **kwargs: Any) -> Any:
+        return self.delegate.get_api_major_version(session, **kwargs)
 
-    def get_all_version_data(self, session: Session, *args: Any, **facts: Any) -> Any:
-        return self.delegate.get_all_version_data(session, *args, **facts)
+    def get_all_version_data(self, session: Session, *args: Any, **kwargs: Any) -> Any:
+        return self.delegate.get_all_version_data(session, *args, **kwargs)
 
     def get_project_id(self, session: Session) -> str | None:
         return self.delegate.get_project_id(session)
@@ -258,20 +258,20 @@ class OwnAuth(DelegatingAuth):
         with translating_keystone_errors():
             return self.delegate.get_token(session)
 
-    def get_endpoint_data(self, session: Session, **facts: Any) -> Any:
+    def get_endpoint_data(self, session: Session, **kwargs: Any) -> Any:
         self.get_token(session)
-        found = self.delegate.get_endpoint_data(session, **facts | {'endpoint_override': self.override})
+        found = self.delegate.get_endpoint_data(session, **kwargs | {'endpoint_override': self.override})
         if found is not None and is_guessed(found):
             check_answers(session, found.url)
         return found
 
-    def get_api_major_version(self, session: Session, **facts: Any) -> Any:
+    def get_api_major_version(self, session: Session, **kwargs: Any) -> Any:
         self.get_token(session)
-        return self.delegate.get_api_major_version(session, **facts)
+        return self.delegate.get_api_major_version(session, **kwargs)
 
-    def get_all_version_data(self, session: Session, *args: Any, **facts: Any) -> Any:
+    def get_all_version_data(self, session: Session, *args: Any, **kwargs: Any) -> Any:
         self.get_token(session)
-        return self.delegate.get_all_version_data(session, *args, **facts)
+        return self.delegate.get_all_version_data(session, *args, **kwargs)
 
     def get_project_id(self, session: Session) -> str | None:
         self.get_token(session)
@@ -288,8 +288,8 @@ class CallerAuth(DelegatingAuth):
     def get_token(self, session: Session) -> str | None:
         return self.token
 
-    def get_endpoint_data(self, session: Session, **facts: Any) -> Any:
-        data = self.delegate.get_endpoint_data(session, **facts)
+    def get_endpoint_data(self, session: Session, **kwargs: Any) -> Any:
+        data = self.delegate.get_endpoint_data(session, **kwargs)
         own = self.delegate.get_project_id(session)
         if data is None or not own or not self.project_id or own not in (data.url or ''):
             return data

@@ -21,10 +21,10 @@ class Client(ServerConnection):
         self,
         register: Callable[['Client'], None],
         unregister: Callable[['Client'], None],
-        *arguments: Any,
-        **facts: Any,
+        *args: Any,
+        **kwargs: Any,
     ):
-        super().__init__(*arguments, **facts)
+        super().__init__(*args, **kwargs)
         self.register, self.unregister = register, unregister
         self.token: ConsoleToken | None = None
         self.last_received = time.monotonic()

@@ -94,9 +94,9 @@ class ConsoleProxy:
             logger=SILENT,
         )
 
-    async def in_thread(self, function: Callable[P, T], *arguments: P.args, **facts: P.kwargs) -> T:
+    async def in_thread(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function that may block, in a thread."""
-        call = functools.partial(function, *arguments, **facts)
+        call = functools.partial(function, *args, **kwargs)
         return await asyncio.get_running_loop().run_in_executor(self.threads, call)
 
     async def connect(self, token: ConsoleToken) -> socket.socket:

@@ -125,17 +125,17 @@ class Store:
             if self.dialect == 'sqlite' and connection.exec_driver_sql('PRAGMA foreign_key_check').first():
                 raise errors.DatabaseError('Rows would refer to missing rows.')
 
-    def query(self, query: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **facts: P.kwargs) -> T:
+    def query(self, query: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run one query, a function of db/, and return its result."""
         with self.read() as connection:
-            return query(connection, *args, **facts)
+            return query(connection, *args, **kwargs)
 
-    def change(self, change: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **facts: P.kwargs) -> T:
+    def change(self, change: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Make one change in a transaction of its own, which is retried after a deadlock."""
 
         def act() -> T:
             with self.write() as connection:
-                return change(connection, *args, **facts)
+                return change(connection, *args, **kwargs)
 
         return self.repeat(act)
 
@@ -177,8 +177,8 @@ def repeated(method: M) -> M:
     """Decorates a method that is one transaction in its object's store, which is retried after a deadlock."""
 
     @functools.wraps(method)
-    def act(self: Any, *args: Any, **facts: Any) -> Any:
-        return self.store.repeat(lambda: method(self, *args, **facts))
+    def act(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return self.store.repeat(lambda: method(self, *args, **kwargs))
 
     return cast(M, act)
 

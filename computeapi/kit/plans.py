@@ -129,13 +129,13 @@ class Plans:
         # By server: the number of reads since the last change was requested.
         self._reads: OrderedDict[str, int] = OrderedDict()
 
-    def add(self, **facts: Any) -> StatePlan:
-        """Add a plan; Invalid for invalid facts.
+    def add(self, **kwargs: Any) -> StatePlan:
+        """Add a plan; Invalid for invalid arguments.
 
         For what: state='BUILD' (a status or a task_state) or operation='spawn' (an operation of the hypervisor), and
         server (a prefix of the name). How long: seconds, reads, or until_told=True.
         """
-        plan = StatePlan(facts, self.remove)
+        plan = StatePlan(kwargs, self.remove)
         with self._changed:
             if len(self.all) >= MOST_PLANS:
                 raise Invalid(f'There are already {MOST_PLANS} plans, which is the maximum.')

@@ -115,10 +115,10 @@ class Metrics:
     def neighbours(self, name_of: Names, ask: Ask) -> Ask:
         calls, seconds = (self.families[f'computeapi_neighbour_call{name}'] for name in ('s_total', '_seconds'))
 
-        def ask_and_count(url: str, method: str, *arguments: Any, **facts: Any) -> Any:
+        def ask_and_count(url: str, method: str, *args: Any, **kwargs: Any) -> Any:
             began, name, status = time.perf_counter(), name_of(url), None
             try:
-                answer = ask(url, method, *arguments, **facts)
+                answer = ask(url, method, *args, **kwargs)
                 status = answer.status_code
                 return answer
             except Exception as error:

@@ -116,12 +116,12 @@ class Traces:
             yield
 
     def neighbours(self, name_of: Names, ask: Ask) -> Ask:
-        def ask_in_span(url: str, method: str, *arguments: Any, **facts: Any) -> Any:
+        def ask_in_span(url: str, method: str, *args: Any, **kwargs: Any) -> Any:
             name = name_of(url)
             attributes = {'http.request.method': method, 'computeapi.service': name}
             with self.span(f'{method} {name}', SpanKind.CLIENT, attributes) as span:
-                facts['headers'] = {**(facts.get('headers') or {}), **self.mark()}
-                answer = ask(url, method, *arguments, **facts)
+                kwargs['headers'] = {**(kwargs.get('headers') or {}), **self.mark()}
+                answer = ask(url, method, *args, **kwargs)
                 span.set_attribute('http.response.status_code', answer.status_code)
                 if answer.status_code >= 400:
                     span.set_status(StatusCode.ERROR)
@@ -197,10 +197,10 @@ class TracedDriver:
         if not callable(found):
             return found
 
-        def act(*arguments: Any, **facts: Any) -> Any:
+        def act(*args: Any, **kwargs: Any) -> Any:
             if not self._traces.mark():
-                return found(*arguments, **facts)
+                return found(*args, **kwargs)
             with self._traces.span(f'hypervisor {name}', SpanKind.CLIENT, {}):
-                return found(*arguments, **facts)
+                return found(*args, **kwargs)
 
         return act

@@ -11,8 +11,8 @@ def time(moment: datetime | None) -> str | None:
     return None if moment is None else f'{moment:%Y-%m-%dT%H:%M:%S.%f}'
 
 
-def read(get: Callable[..., Any], **facts: Any) -> Field:
-    return Field({}, get, **facts)
+def read(get: Callable[..., Any], **kwargs: Any) -> Field:
+    return Field({}, get, **kwargs)
 
 
 def each(*names: str) -> dict[str, Field]:
@@ -20,6 +20,6 @@ def each(*names: str) -> dict[str, Field]:
     return {name: read(attr(name)) for name in names}
 
 
-def constant(value: Any, **facts: Any) -> Field:
+def constant(value: Any, **kwargs: Any) -> Field:
     """A field for a feature that this service does not have."""
-    return read(lambda _: value, **facts)
+    return read(lambda _: value, **kwargs)

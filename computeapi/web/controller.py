@@ -45,7 +45,7 @@ def operation(
     query: Any = None,
     body: Any = ABSENT,
     response: Any = ABSENT,
-    **facts: Any,
+    **kwargs: Any,
 ) -> Callable[[Function], Function]:
     """Declare that this method answers `method` on the controller's path plus *path*.
 
@@ -54,7 +54,7 @@ def operation(
     """
 
     def note(function: Function) -> Function:
-        fact = Operation(method, path, function, policy=policy, query=query, body=body, response=response, **facts)
+        fact = Operation(method, path, function, policy=policy, query=query, body=body, response=response, **kwargs)
         function.__dict__.setdefault('operations', []).append(fact)
         return function
 
@@ -62,11 +62,11 @@ def operation(
 
 
 def action(
-    name: str, *, takes: Any = ABSENT, path: str = '/{id}/action', status: Any = 202, **facts: Any
+    name: str, *, takes: Any = ABSENT, path: str = '/{id}/action', status: Any = 202, **kwargs: Any
 ) -> Callable[[Function], Function]:
     """Declare that this method answers POST {name: what it takes} on the action URL of the resource."""
     body = each_step(takes, functools.partial(lone, name))
-    return operation('POST', path, action=name, status=status, **{'body': body, **facts})
+    return operation('POST', path, action=name, status=status, **{'body': body, **kwargs})
 
 
 def api_version(first: str, last: str | None = None) -> Callable[[Function], Function]:

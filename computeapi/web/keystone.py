@@ -81,9 +81,9 @@ class KeystoneAuthToken(AuthProtocol):  # type: ignore[misc]
         self.callers.remember(req.environ, context)
         return context
 
-    def fetch_token(self, token: str, **facts: Any) -> Any:
+    def fetch_token(self, token: str, **kwargs: Any) -> Any:
         try:
-            return super().fetch_token(token, **facts)
+            return super().fetch_token(token, **kwargs)
         except (webob.exc.HTTPServiceUnavailable, EndpointNotFound) as error:
             away = faults.of(NeighbourAway(name='Keystone'))
             raise webob.exc.HTTPServiceUnavailable(

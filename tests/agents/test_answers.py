@@ -62,10 +62,10 @@ class Answering:
         return ANSWER.write(found) if isinstance(found, AgentAnswer) else found
 
 
-def report_of(host, *capabilities, said=None, **facts):
+def report_of(host, *capabilities, said=None, **kwargs):
     """said: fields of the report, besides those of the host."""
     its = Host(host, host, 'QEMU', 7002022, '192.0.2.1', 8, 1024, 10)
-    report = Report(replace(its, **facts), frozenset(capabilities), 'x', 'x', 1, 'x')
+    report = Report(replace(its, **kwargs), frozenset(capabilities), 'x', 'x', 1, 'x')
     return REPORT.write(replace(report, **said or {}))
 
 

@@ -64,8 +64,8 @@ class AgentInTests:
         self.executor, self.gate = ServerExecutor(self.states, 4), ConsoleGate(self.driver, '127.0.0.1', 0)
         self.endpoint = AgentEndpoint(HOST, self.driver, self.states, self.executor, self.gate, 60)
 
-    def tell(self, operation, *arguments, host=HOST, work='task 7', token=3, patience=20.0, **facts):
-        written = signature(operation).write(arguments, facts)
+    def tell(self, operation, *args, host=HOST, work='task 7', token=3, patience=20.0, **kwargs):
+        written = signature(operation).write(args, kwargs)
         claim = WorkClaim(token, 7, work, waits=True)
         return self.say(Call(host, operation, written, claim, patience=patience))
 
@@ -349,7 +349,7 @@ def test_a_bug_is_told_without_its_traceback(agent, running):
     ('error', 'kind'), [(NotYet(2.5), AnswerKind.NOT_YET), (Outdated('x'), AnswerKind.OUTDATED)], ids=['wait', 'late']
 )
 def test_what_is_no_error_is_none_here(agent, running, error, kind):
-    def told(*arguments, **facts):
+    def told(*args, **kwargs):
         raise error
 
     agent.driver.power_state = told

@@ -66,8 +66,8 @@ def test_the_machine_merges_it(api, service, server):
     assert f'/dev/vdb merged snapshot {SNAPSHOT}' in console(service, server)
 
 
-def create(**facts):
-    info = {'snapshot_id': SNAPSHOT, 'type': 'qcow2', 'new_file': 'f'} | facts
+def create(**kwargs):
+    info = {'snapshot_id': SNAPSHOT, 'type': 'qcow2', 'new_file': 'f'} | kwargs
     return {'snapshot': {'volume_id': VOLUME, 'create_info': {k: v for k, v in info.items() if v is not None}}}
 
 

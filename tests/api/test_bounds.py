@@ -7,8 +7,8 @@ from computeapi.web.app import App
 BEYOND = 10**30
 
 
-def flavor(name, **facts):
-    return {'flavor': {'id': name, 'name': name, 'ram': 64, 'vcpus': 1, 'disk': 1} | facts}
+def flavor(name, **kwargs):
+    return {'flavor': {'id': name, 'name': name, 'ram': 64, 'vcpus': 1, 'disk': 1} | kwargs}
 
 
 @pytest.mark.parametrize(('bound', 'found'), [(BEYOND, []), (-BEYOND, ['a']), (2**31, [])])

@@ -7,8 +7,8 @@ import pytest
 MEMBER = 'bob:project'
 
 
-def flavor(**facts):
-    return {'flavor': {'id': 'small', 'name': 'small', 'ram': 64, 'vcpus': 1, 'disk': 1} | facts}
+def flavor(**kwargs):
+    return {'flavor': {'id': 'small', 'name': 'small', 'ram': 64, 'vcpus': 1, 'disk': 1} | kwargs}
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ FINGERPRINT = '2f:7f:97:21:76:a4:0f:38:c4:fe:d8:b4:6a:39:72:30'
 BOB, ALICE = 'bob:project', 'alice:project'
 
 
-def pair(**facts):
-    return {'keypair': {'name': 'mine', 'public_key': KEY} | facts}
+def pair(**kwargs):
+    return {'keypair': {'name': 'mine', 'public_key': KEY} | kwargs}
 
 
 def names(answer):

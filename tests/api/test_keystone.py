@@ -237,9 +237,9 @@ def hands(monkeypatch):
     return found
 
 
-def asked_with(token, expires_at='2999-01-01T00:00:00.000000Z', **facts):
+def asked_with(token, expires_at='2999-01-01T00:00:00.000000Z', **kwargs):
     """The environ that the middleware leaves for a request with a valid token."""
-    return {TOKEN_KEY: token, TOKEN_INFO: {'token': {'expires_at': expires_at, **facts}}}
+    return {TOKEN_KEY: token, TOKEN_INFO: {'token': {'expires_at': expires_at, **kwargs}}}
 
 
 @UNCLOSED
@@ -342,7 +342,7 @@ def test_a_refusal_says_where_tokens_come_from_also_to_those_who_are_remembered(
     demo = cloud.credentials('demo')
     assert cloud.ask('GET /v2.1/flavors', demo).status_code == 200
 
-    def refuse(*arguments, **facts):
+    def refuse(*args, **kwargs):
         raise NotAuthenticated()
 
     monkeypatch.setattr(FlavorManager, 'page', refuse)

@@ -122,7 +122,7 @@ def bulk(api):
 
 @pytest.fixture
 def add(api):
-    return lambda **facts: api.post('/os-floating-ips-bulk', {'floating_ips_bulk_create': facts})
+    return lambda **kwargs: api.post('/os-floating-ips-bulk', {'floating_ips_bulk_create': kwargs})
 
 
 @pytest.fixture

@@ -38,8 +38,8 @@ def test_a_changed_file_counts_from_the_next_reload_on(policies, rules):
 def test_while_a_file_is_loaded_the_previous_rules_hold(policies, rules, monkeypatch):
     set_rules, seen = oslo_policy.Enforcer.set_rules, []
 
-    def meanwhile(enforcer, *args, **facts):
-        set_rules(enforcer, *args, **facts)
+    def meanwhile(enforcer, *args, **kwargs):
+        set_rules(enforcer, *args, **kwargs)
         # What another thread would see at this moment.
         seen.append((policies.allows(BOB, SPECS_INDEX), policies.allows(BOB, CREATE)))
 

@@ -23,8 +23,8 @@ def fault(answer):
     return body['message']
 
 
-def quota(**facts):
-    return {'quota_set': facts}
+def quota(**kwargs):
+    return {'quota_set': kwargs}
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ def group(api):
 def add(api, group):
     """add(from_port=1, ...): the response to bob's request for a rule in the group."""
 
-    def post(as_=BOB, **facts):
-        rule = {'parent_group_id': group, 'ip_protocol': 'tcp'} | facts
+    def post(as_=BOB, **kwargs):
+        rule = {'parent_group_id': group, 'ip_protocol': 'tcp'} | kwargs
         return api.post(RULES, {'security_group_rule': rule}, as_=as_)
 
     return post

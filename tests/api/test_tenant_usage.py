@@ -15,10 +15,10 @@ BOB = 'bob:project'
 def used(servers):
     """used(first, last, ...): a server that ran between these hours after noon; last None: it is still running."""
 
-    def add(first, last=None, **facts):
+    def add(first, last=None, **kwargs):
         ended = None if last is None else NOON + timedelta(hours=last)
         state = {} if last is None else {'vm_state': 'deleted', 'terminated_at': ended, 'deleted_at': ended}
-        return servers.add(launched_at=NOON + timedelta(hours=first), **state, **facts)
+        return servers.add(launched_at=NOON + timedelta(hours=first), **state, **kwargs)
 
     return add
 

@@ -13,9 +13,9 @@ from computeapi.errors import Invalid
 NOW = datetime(2026, 1, 1, 12)
 
 
-def service(host, binary='nova-compute', **facts):
+def service(host, binary='nova-compute', **kwargs):
     known = {'disabled': False, 'forced_down': False, 'seen_at': NOW, 'created_at': NOW}
-    return {'uuid': f'{host}-{binary}', 'host': host, 'binary': binary} | known | facts
+    return {'uuid': f'{host}-{binary}', 'host': host, 'binary': binary} | known | kwargs
 
 
 def add_aggregate(connection, name, metadata, *hosts):

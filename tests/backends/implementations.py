@@ -157,17 +157,17 @@ class OwnNetworks:
             self.own.populate(ADMIN, shared=shared)
         self.networks = As(Networks, self.own)
 
-    def network(self, context, *cidrs, name='net', **facts):
+    def network(self, context, *cidrs, name='net', **kwargs):
         """Creates a network of the caller's with these subnets; returns its ID."""
-        network = self.own.resources.create(context, 'networks', {'name': name, **facts})
+        network = self.own.resources.create(context, 'networks', {'name': name, **kwargs})
         for cidr in cidrs:
             subnet = cidr if isinstance(cidr, dict) else {'cidr': cidr}
             self.own.resources.create(context, 'subnets', {'network_id': network['id'], **subnet})
         return network['id']
 
-    def port(self, context, network_id, **facts):
+    def port(self, context, network_id, **kwargs):
         """Creates a port that no server has; returns its ID."""
-        return self.own.resources.create(context, 'ports', {'network_id': network_id, **facts})['id']
+        return self.own.resources.create(context, 'ports', {'network_id': network_id, **kwargs})['id']
 
     def pause(self):
         """Wait until the next resource will get a later timestamp."""
@@ -232,10 +232,10 @@ class RealNetworks:
         self.own = NeutronNetworks(self.cloud.conf(network='neutron'))
         self.networks = As(Networks, InOrder(self.cloud.translated(self.own), Port, FloatingIP))
 
-    def network(self, context, *cidrs, name='net', shared=False, **facts):
+    def network(self, context, *cidrs, name='net', shared=False, **kwargs):
         if self.made:
             self.pause()
-        network_id = self._made(context, 'networks', {'name': name, **facts})['id']
+        network_id = self._made(context, 'networks', {'name': name, **kwargs})['id']
         self.made += 1
         if shared:
             self.cloud.topology.share(network_id)
@@ -245,8 +245,8 @@ class RealNetworks:
             self._made(context, 'subnets', {'network_id': network_id, 'ip_version': version, **subnet})
         return network_id
 
-    def port(self, context, network_id, **facts):
-        return self._made(context, 'ports', {'network_id': network_id, **facts})['id']
+    def port(self, context, network_id, **kwargs):
+        return self._made(context, 'ports', {'network_id': network_id, **kwargs})['id']
 
     def pause(self):
         """Neutron's timestamps have a resolution of seconds."""
@@ -325,8 +325,8 @@ class Settled:
         if name not in self.looks:
             return call
 
-        def settled(context, *args, **facts):
-            made = call(context, *args, **facts)
+        def settled(context, *args, **kwargs):
+            made = call(context, *args, **kwargs)
             return self.settled(self.looks[name], context, args[0] if made is None else made.id)
 
         return settled
@@ -355,10 +355,10 @@ class OwnShares:
         self.own = LocalShares(store)
         self.shares = As(Shares, self.own)
 
-    def share(self, context, protocol='NFS', **facts):
+    def share(self, context, protocol='NFS', **kwargs):
         """Creates a share of the caller's; returns its ID."""
         made = self.own.create(context, 1, protocol, name='share')
-        return self.own.update(ADMIN, made.id, **facts).id
+        return self.own.update(ADMIN, made.id, **kwargs).id
 
     def delete(self, context, share_id):
         self.own.delete(context, share_id)

@@ -38,7 +38,7 @@ def test_all_pages_are_read_by_the_queries_of_their_links():
 
 def test_names_with_two_words_have_a_hyphen_in_paths():
     class Empty(Paging):
-        def request(self, *args, **facts):
+        def request(self, *args, **kwargs):
             self.asked.append(args)
             return {'security_groups': []}
 

@@ -40,9 +40,9 @@ def host(world):
     return world.host(new())
 
 
-def new(**facts):
+def new(**kwargs):
     provider_id = str(uuid.uuid4())
-    return Provider(provider_id, f'host-{provider_id}', ROOM, TRAITS, {}, **facts)
+    return Provider(provider_id, f'host-{provider_id}', ROOM, TRAITS, {}, **kwargs)
 
 
 def holding(host, consumer_id=None, **resources):

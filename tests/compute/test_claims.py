@@ -49,14 +49,14 @@ def group(store):
 def at_once(platform, servers):
     """at_once(n, vcpus=1): n threads place one new server each; returns the hosts, None for refused servers."""
 
-    def place_all(number=MANY, **facts):
-        ids = [servers.add(host=None, server_group_id=facts.get('group_id')) for _ in range(number)]
+    def place_all(number=MANY, **kwargs):
+        ids = [servers.add(host=None, server_group_id=kwargs.get('group_id')) for _ in range(number)]
         start = threading.Barrier(number)
 
         def place(server_id):
             start.wait()
             try:
-                return platform.scheduler.allocate(spec(server_id, **facts), nothing).name
+                return platform.scheduler.allocate(spec(server_id, **kwargs), nothing).name
             except NoValidHost:
                 return None
 
@@ -82,8 +82,8 @@ def nothing(connection, host):
     """What else a claim's transaction writes."""
 
 
-def spec(server_id, **facts):
-    return Spec(**{'server_id': server_id, 'project_id': 'project', 'vcpus': 1, 'memory_mb': 64, 'disk_gb': 1} | facts)
+def spec(server_id, **kwargs):
+    return Spec(**{'server_id': server_id, 'project_id': 'project', 'vcpus': 1, 'memory_mb': 64, 'disk_gb': 1} | kwargs)
 
 
 def test_hosts_are_never_overcommitted(at_once, claimed):

@@ -64,7 +64,7 @@ def test_servers_that_cannot_be_refreshed_do_not_block_the_others(healing, outda
 
 
 def test_while_the_network_service_is_away_it_waits(healing, outdated, servers, monkeypatch):
-    def away(*args, **facts):
+    def away(*args, **kwargs):
         raise NeighbourAway(name='Neutron')
 
     with monkeypatch.context() as broken:

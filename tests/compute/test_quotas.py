@@ -23,7 +23,7 @@ def quotas(store, conf):
     return Quotas(store, conf)
 
 
-def server(**facts):
+def server(**kwargs):
     """The minimal row of a server."""
     row = {column.name: None for column in servers.columns if column.name != 'id'}
     numbers = dict.fromkeys(('power_state', 'progress', 'root_gb', 'ephemeral_gb', 'launch_index', 'claims'), 0)
@@ -36,7 +36,7 @@ def server(**facts):
         'network_info': [],
     }
     own = {'uuid': str(uuid.uuid4()), 'project_id': PROJECT, 'user_id': USER, 'created_at': NOW}
-    return row | numbers | texts | documents | own | {'vm_state': 'active', 'vcpus': 1, 'memory_mb': 512} | facts
+    return row | numbers | texts | documents | own | {'vm_state': 'active', 'vcpus': 1, 'memory_mb': 512} | kwargs
 
 
 def add(store, *rows):

@@ -11,9 +11,9 @@ from computeapi.compute.scheduler.spec import needs_of
 from computeapi.compute.servers.provider_resources import flavor_requests
 
 
-def spec(extra_specs, **facts):
+def spec(extra_specs, **kwargs):
     sizes = {'vcpus': 2, 'memory_mb': 64, 'disk_gb': 0}
-    return Spec(server_id='s', project_id='p', **sizes, extra_specs=extra_specs, **facts)
+    return Spec(server_id='s', project_id='p', **sizes, extra_specs=extra_specs, **kwargs)
 
 
 def test_groups():

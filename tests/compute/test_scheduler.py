@@ -51,26 +51,26 @@ class Hosts:
             self.service.conf.set_override(option, value, 'filter_scheduler')
         return Scheduler(self.store, self.service.conf)
 
-    def passing(self, name, **facts):
+    def passing(self, name, **kwargs):
         """The numbers of the hosts that pass a filter."""
         try:
-            found = self.scheduler(enabled_filters=[name]).candidates(spec(**facts)).best
+            found = self.scheduler(enabled_filters=[name]).candidates(spec(**kwargs)).best
         except NoValidHost:
             found = []
         return {int(host.name.removeprefix('compute')) for host in found}
 
-    def ranking(self, *names, **facts):
+    def ranking(self, *names, **kwargs):
         """The numbers of all hosts, the best first."""
-        found = self.scheduler(weight_classes=list(names)).candidates(spec(**facts)).best
+        found = self.scheduler(weight_classes=list(names)).candidates(spec(**kwargs)).best
         return [int(host.name.removeprefix('compute')) for host in found]
 
 
-def place(scheduler, **facts):
-    return scheduler.allocate(spec(**facts), lambda connection, host: None)
+def place(scheduler, **kwargs):
+    return scheduler.allocate(spec(**kwargs), lambda connection, host: None)
 
 
-def spec(**facts):
-    return Spec(**{'server_id': SERVER, 'project_id': 'project', 'vcpus': 1, 'memory_mb': 512, 'disk_gb': 1} | facts)
+def spec(**kwargs):
+    return Spec(**{'server_id': SERVER, 'project_id': 'project', 'vcpus': 1, 'memory_mb': 512, 'disk_gb': 1} | kwargs)
 
 
 @pytest.fixture

@@ -42,9 +42,9 @@ def queue(process):
 def add(store, queue):
     """add(server_id): adds a task for a server; returns its ID."""
 
-    def put(server_id, **facts):
+    def put(server_id, **kwargs):
         with store.write() as connection:
-            return queue.add(connection, KIND, server_id, BOB, **facts).id
+            return queue.add(connection, KIND, server_id, BOB, **kwargs).id
 
     return put
 

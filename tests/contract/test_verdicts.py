@@ -10,8 +10,8 @@ ID = '12345678-1234-4234-8234-123456789abc'
 LEGACY = None
 
 
-def new(**facts):
-    return {'server': {'name': 'a', 'flavorRef': '1', 'networks': 'none', **facts}}
+def new(**kwargs):
+    return {'server': {'name': 'a', 'flavorRef': '1', 'networks': 'none', **kwargs}}
 
 
 def hinted(**hints):

@@ -56,10 +56,10 @@ def listening(store):
         return connection.scalars(LISTENING, {'listen': f'LISTEN {wakeups.CHANNEL}'}).all()
 
 
-def add(queue, *server_ids, **facts):
+def add(queue, *server_ids, **kwargs):
     with queue.store.write() as connection:
         added = [
-            queue.add(connection, Work, each, Context(user_id='bob', project_id='p'), **facts) for each in server_ids
+            queue.add(connection, Work, each, Context(user_id='bob', project_id='p'), **kwargs) for each in server_ids
         ]
     return added[-1]
 

@@ -56,10 +56,10 @@ def bridges_in(folder, networks, *arguments):
     return Bridges(folder / 'bridges', networks.resources, WITHIN, *arguments)
 
 
-def make_network(networks, cidr, **facts):
+def make_network(networks, cidr, **kwargs):
     """Creates a network with a subnet; returns its name."""
     network = networks.resources.create(ADMIN, 'networks', {'name': str(uuid.uuid4())})
-    networks.resources.create(ADMIN, 'subnets', {'network_id': network['id'], 'cidr': cidr} | facts)
+    networks.resources.create(ADMIN, 'subnets', {'network_id': network['id'], 'cidr': cidr} | kwargs)
     return network['name']
 
 
@@ -71,11 +71,11 @@ def lead_outside(networks, name):
     networks.resources.add_router_interface(ADMIN, router['id'], {'subnet_id': network['subnets'][0]})
 
 
-def make_port(networks, name='private', **facts):
+def make_port(networks, name='private', **kwargs):
     """Creates a port; returns its entry of network_info."""
     network = networks.resources.find(ADMIN, 'networks', {'name': [name]})[0]
     held = {'device_id': str(uuid.uuid4()), 'device_owner': 'compute:nova', 'binding:host_id': 'here'}
-    port = networks.resources.create(ADMIN, 'ports', {'network_id': network['id']} | held | facts)
+    port = networks.resources.create(ADMIN, 'ports', {'network_id': network['id']} | held | kwargs)
     return {'port_id': port['id'], 'mac_address': port['mac_address'], 'address': port['fixed_ips'][0]['ip_address']}
 
 

@@ -21,9 +21,9 @@ HOSTS = ('alpha', 'beta', 'gamma')
 class BuiltIn(GuestCloud):
     """Also serves as the `driver` of a Terminal; servers are given by ID, and found in the folders of their guests."""
 
-    def volume(self, **facts):
+    def volume(self, **kwargs):
         """Creates a volume of 1 GiB; returns its ID when it is available."""
-        volume = self.ask('POST', '/volume/v3/volumes', {'volume': {'size': 1, **facts}})['volume']['id']
+        volume = self.ask('POST', '/volume/v3/volumes', {'volume': {'size': 1, **kwargs}})['volume']['id']
         self.until(lambda: self.status_of(volume) == 'available')
         return volume
 

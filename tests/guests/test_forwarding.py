@@ -34,9 +34,9 @@ def driver(guests, networks):
 def boot(driver, servers):
     """boot(port, **facts) -> a running server with the port."""
 
-    def boot(port, **facts):
+    def boot(port, **kwargs):
         info = port | {'addresses': [{'address': port['address'], 'version': 4, 'floating': []}]}
-        server = servers.get(servers.add(host='compute1', network_info=[info], **facts))
+        server = servers.get(servers.add(host='compute1', network_info=[info], **kwargs))
         driver.spawn(server, [])
         return server
 

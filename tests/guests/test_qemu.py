@@ -50,9 +50,9 @@ def driver(guests, shared):
 def made(servers, driver):
     """made(**facts) -> a small server on the first host, which is not spawned yet."""
 
-    def made(**facts):
+    def made(**kwargs):
         flavor = FLAVOR | {'memory_mb': 16}
-        return servers.get(servers.add(**{'host': 'compute1', 'flavor': flavor} | facts))
+        return servers.get(servers.add(**{'host': 'compute1', 'flavor': flavor} | kwargs))
 
     return made
 

@@ -43,19 +43,19 @@ def cloud(serve, data):
     return cloud
 
 
-def boot(client, data, **facts):
+def boot(client, data, **kwargs):
     """A server with the boot sector, created as a user does."""
     disk = boot_sector.write_disk(data.with_name('disk'), disk_format='qcow2')
     common = {'disk_format': 'qcow2', 'container_format': 'bare', 'wait': True, 'timeout': 60}
     image = client.create_image('boot', data=disk.read_bytes(), **common)
     flavor = client.create_flavor('nano', 16, 1, 1)
-    return create(client, 'first', image, flavor, **facts)
+    return create(client, 'first', image, flavor, **kwargs)
 
 
-def create(client, name, image, flavor, **facts):
+def create(client, name, image, flavor, **kwargs):
     network = client.network.find_network('private')
     common = {'image_id': image.id, 'flavor_id': flavor.id, 'networks': [{'uuid': network.id}]}
-    return reached(client, client.compute.create_server(name=name, **common, **facts), 'ACTIVE')
+    return reached(client, client.compute.create_server(name=name, **common, **kwargs), 'ACTIVE')
 
 
 def reached(client, server, status):

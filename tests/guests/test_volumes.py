@@ -41,10 +41,10 @@ def settled(get, thing_id):
     return found
 
 
-def device_of(volume, **facts):
+def device_of(volume, **kwargs):
     unset = dict.fromkeys((each.name for each in fields(BlockDevice)), None)
     held = {'uuid': str(uuid.uuid4()), 'volume_id': volume.id, 'volume_size': volume.size, 'created_at': utcnow()}
-    return BlockDevice(**unset | {'source_type': 'volume', 'destination_type': 'volume'} | held | facts)
+    return BlockDevice(**unset | {'source_type': 'volume', 'destination_type': 'volume'} | held | kwargs)
 
 
 def started(stack, driver, servers, image_id, devices=()):

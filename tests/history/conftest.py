@@ -16,8 +16,8 @@ OTHER = {'compute1': 'compute2', 'compute2': 'compute1'}
 def boot(cloud, create, settle):
     """boot('2.52', tags=['a']): the ID of a running server."""
 
-    def post(version='2.1', **facts):
-        answer = create(version, **facts)
+    def post(version='2.1', **kwargs):
+        answer = create(version, **kwargs)
         assert answer.status == 202, answer
         settle()
         return answer.json['server']['id']
@@ -80,8 +80,8 @@ def migrating(api, store, server):
 def attach(api, settle):
     """attach(server, volume, '2.49', tag='a'): the response, after the workers have finished."""
 
-    def post(server, volume, version='2.1', **facts):
-        body = {'volumeAttachment': {'volumeId': volume, **facts}}
+    def post(server, volume, version='2.1', **kwargs):
+        body = {'volumeAttachment': {'volumeId': volume, **kwargs}}
         answer = api.post(f'/servers/{server}/os-volume_attachments', body, version, as_=BOB)
         settle()
         return answer
@@ -93,8 +93,8 @@ def attach(api, settle):
 def tell(api):
     """tell('volume-extended', server, '2.51', tag=volume): the response to an external event."""
 
-    def post(name, server, version, **facts):
-        event = {'name': name, 'server_uuid': server, **facts}
+    def post(name, server, version, **kwargs):
+        event = {'name': name, 'server_uuid': server, **kwargs}
         return api.post('/os-server-external-events', {'events': [event]}, version, as_=ADMIN)
 
     return post

@@ -23,8 +23,8 @@ def test_2_91_a_server_is_unpinned_from_its_zone(boot, act, show):
 
 
 def test_2_92_key_pairs_are_only_imported(api):
-    def create(version, **facts):
-        return api.post('/os-keypairs', {'keypair': facts}, version)
+    def create(version, **kwargs):
+        return api.post('/os-keypairs', {'keypair': kwargs}, version)
 
     assert create('2.91', name='made').json['keypair']['private_key']
     assert create('2.92', name='another').status == 400

@@ -83,8 +83,8 @@ def test_what_a_cloud_keeps_back_is_said(loaded, monkeypatch):
     connection = loaded.connection()
     get = connection.identity.get
 
-    def some(url, **facts):
-        answer = get(url, **facts)
+    def some(url, **kwargs):
+        answer = get(url, **kwargs)
         if url.endswith('/v3/users'):
             answer._content = json.dumps(answer.json() | {'truncated': True}).encode()
         elif url.endswith('/v3/domains'):

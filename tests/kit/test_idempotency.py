@@ -15,9 +15,9 @@ def key():
     return {'Idempotency-Key': f'"{uuid.uuid4()}"'}
 
 
-def wanted(http, **facts):
+def wanted(http, **kwargs):
     [image] = http.get('/image/v2/images').json()['images']
-    return {'server': {'name': 'web', 'flavorRef': '1', 'imageRef': image['id'], 'networks': 'none', **facts}}
+    return {'server': {'name': 'web', 'flavorRef': '1', 'imageRef': image['id'], 'networks': 'none', **kwargs}}
 
 
 @pytest.mark.parametrize(('cut', 'status'), [('after', None), ('within', 202)])

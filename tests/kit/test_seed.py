@@ -53,9 +53,9 @@ class Client(HTTP):
     def plain(self, text):
         return TIMES.sub('TIME', text.replace(self.cloud.url, 'URL'))
 
-    def make(self, path, noun, **facts):
+    def make(self, path, noun, **kwargs):
         """Creates a resource; returns its ID."""
-        return self.ask('POST', path, {noun: facts})[noun]['id']
+        return self.ask('POST', path, {noun: kwargs})[noun]['id']
 
     def server(self, name='web', network='private', **more):
         facts = {'name': name, 'flavorRef': '1', 'imageRef': self.image, 'networks': [{'uuid': self.networks[network]}]}

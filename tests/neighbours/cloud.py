@@ -224,7 +224,7 @@ class Rooted:
 
     def __getattr__(self, name):
         ask = getattr(self.adapter, name)
-        return lambda path, **facts: ask(self.root + path, **facts)
+        return lambda path, **kwargs: ask(self.root + path, **kwargs)
 
 
 class Translated:

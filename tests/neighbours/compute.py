@@ -36,13 +36,13 @@ class Compute:
         assert self.settled(server_id)['status'] == 'ACTIVE'
         return server_id
 
-    def create(self, token=None, **facts):
+    def create(self, token=None, **kwargs):
         """The response to a request for a server."""
         flavors = self.ask(ADMIN, 'GET /flavors').json['flavors']
         flavor_id = (
             flavors[0]['id'] if flavors else self.ask(ADMIN, 'POST /flavors', {'flavor': FLAVOR}).json['flavor']['id']
         )
-        server = {'name': 'web', 'flavorRef': flavor_id, 'networks': 'none', **facts}
+        server = {'name': 'web', 'flavorRef': flavor_id, 'networks': 'none', **kwargs}
         return self.ask(ALICE, 'POST /servers', {'server': server}, token)
 
     def act(self, server_id, token=None, caller=ALICE, **action):

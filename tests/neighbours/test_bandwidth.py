@@ -56,8 +56,8 @@ def port(apples):
     """The ID of a port that requests 600 kbps."""
     neutron = cloud.running().service('network')
 
-    def make(path, kind, /, **facts):
-        return neutron.post(path, json={kind: facts}).json()[kind]['id']
+    def make(path, kind, /, **kwargs):
+        return neutron.post(path, json={kind: kwargs}).json()[kind]['id']
 
     network = make('/networks', 'network', name='hers', project_id=apples)
     make('/subnets', 'subnet', network_id=network, cidr='10.8.0.0/24', ip_version=4, project_id=apples)

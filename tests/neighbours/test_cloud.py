@@ -20,8 +20,8 @@ class Note:
 class Notes:
     """A backend that returns its arguments."""
 
-    def asked(self, context, *words, **facts):
-        return context, words, facts
+    def asked(self, context, *words, **kwargs):
+        return context, words, kwargs
 
     def note(self, context):
         return [Note(context.project_id, context.user_id, (context.project_name, 'nova'))]

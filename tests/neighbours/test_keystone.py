@@ -67,8 +67,8 @@ def credential(running):
     user_id = running.user(ALICE)[0]
     alice = running.password_of(ALICE)
 
-    def make(**facts):
-        body = {'application_credential': {'name': f'one {len(made)}', **facts}}
+    def make(**kwargs):
+        body = {'application_credential': {'name': f'one {len(made)}', **kwargs}}
         url = f'{running.url}/users/{user_id}/application_credentials'
         found = running.session.post(url, json=body, auth=alice).json()['application_credential']
         made.append(f'{url}/{found["id"]}')

@@ -76,9 +76,9 @@ def compute_with(running, store):
         each.service.stop()
 
 
-def outcome(compute, image_id, **facts):
+def outcome(compute, image_id, **kwargs):
     """The status and the fault of a server of this image."""
-    answer = compute.create(imageRef=image_id, **facts)
+    answer = compute.create(imageRef=image_id, **kwargs)
     assert answer.status_code == 202, answer.text
     server = compute.settled(answer.json['server']['id'])
     return server['status'], server.get('fault', {}).get('message')

@@ -19,9 +19,9 @@ def metrics(conf, store):
     return DatabaseMetrics(conf, store)
 
 
-def add_host(store, name, **facts):
+def add_host(store, name, **kwargs):
     values = {'uuid': name, 'host': name, 'binary': 'nova-compute', 'disabled': False, 'forced_down': False}
-    values |= {'seen_at': utcnow(), 'created_at': utcnow()} | facts
+    values |= {'seen_at': utcnow(), 'created_at': utcnow()} | kwargs
     with store.write() as connection:
         connection.execute(sa.insert(services).values(values))
 

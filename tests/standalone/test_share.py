@@ -38,8 +38,8 @@ def ask(shares):
 
 @pytest.fixture
 def create(ask):
-    def create(by='alice', expect=200, **facts):
-        body = {'share': {'share_proto': 'NFS', 'size': 1, **facts}}
+    def create(by='alice', expect=200, **kwargs):
+        body = {'share': {'share_proto': 'NFS', 'size': 1, **kwargs}}
         return ask('POST /v2/shares', body, by=by, expect=expect).json.get('share')
 
     return create
@@ -295,8 +295,8 @@ def test_the_last_of_the_quota_is_taken_once(shares, monkeypatch):
 
 @pytest.fixture
 def allow(ask):
-    def allow(share_id, name='10.0.0.1', expect=200, version='2.82', **facts):
-        body = {'allow_access': {'access_type': 'ip', 'access_to': name, **facts}}
+    def allow(share_id, name='10.0.0.1', expect=200, version='2.82', **kwargs):
+        body = {'allow_access': {'access_type': 'ip', 'access_to': name, **kwargs}}
         return ask(f'POST /v2/shares/{share_id}/action', body, version=version, expect=expect).json.get('access')
 
     return allow

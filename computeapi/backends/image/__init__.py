@@ -71,8 +71,8 @@ class Images(Protocol):
         ('gte', moment). Hidden images are left out; with `hidden` True only they are returned. Community images are
         left out unless `visibility` is community or all."""
 
-    def create(self, context: Context, name: str, *, image_id: str | None = None, **facts: Any) -> Image:
-        """Create a queued image of the caller's project without data; `facts` are attributes of Image. As with Glance
+    def create(self, context: Context, name: str, *, image_id: str | None = None, **kwargs: Any) -> Image:
+        """Create a queued image of the caller's project without data; `kwargs` are attributes of Image. As with Glance
         the caller may choose the ID; Conflict if it is taken.
 
         Properties that are not text are converted (lists and dicts become JSON, None is omitted)."""
@@ -90,7 +90,7 @@ class Images(Protocol):
         """Whether the data must be signed; if so, they are verified: SignatureVerificationFailed if the signature is
         wrong, CertificateValidationFailed if its certificate is not issued by any of those with the IDs *trusted*."""
 
-    def update(self, context: Context, image_id: str, **facts: Any) -> Image:
+    def update(self, context: Context, image_id: str, **kwargs: Any) -> Image:
         """Change attributes; `properties` replaces the whole mapping."""
 
     def delete(self, context: Context, image_id: str) -> None:

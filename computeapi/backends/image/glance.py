@@ -149,9 +149,9 @@ class GlanceImages:
             more = 'next' in page and bool(page['images'])
             marker = page['images'][-1]['id'] if more else None
 
-    def create(self, context: Context, name: str | None, *, image_id: str | None = None, **facts: Any) -> Image:
+    def create(self, context: Context, name: str | None, *, image_id: str | None = None, **kwargs: Any) -> Image:
         wanted = {'id': image_id} if image_id is not None else {}
-        body = body_of({'name': name, 'visibility': 'private', **wanted, **facts})
+        body = body_of({'name': name, 'visibility': 'private', **wanted, **kwargs})
         with self.translating_errors(context, image_id or ''):
             return image_of(self.proxy(context).post('/images', json=body, raise_exc=True).json())
 
@@ -201,12 +201,12 @@ class GlanceImages:
         verifier.check(self.download(context.elevated(), image_id))
         return True
 
-    def update(self, context: Context, image_id: str, **facts: Any) -> Image:
+    def update(self, context: Context, image_id: str, **kwargs: Any) -> Image:
         path = _path(image_id)
         with self.translating_errors(context, image_id):
             proxy = self.proxy(context)
-            known = image_of(proxy.get(path, raise_exc=True).json()).properties if 'properties' in facts else {}
-            changes = [*patch(known, facts)]
+            known = image_of(proxy.get(path, raise_exc=True).json()).properties if 'properties' in kwargs else {}
+            changes = [*patch(known, kwargs)]
             return image_of(proxy.patch(path, json=changes, headers={'Content-Type': PATCH}, raise_exc=True).json())
 
     def delete(self, context: Context, image_id: str) -> None:

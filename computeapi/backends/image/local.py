@@ -97,7 +97,7 @@ class LocalImages:
             found = IMAGES.page(connection, context, *where, sort=sort, page=bounded(limit, marker))
         return [Image(**facts) for facts in found]
 
-    def create(self, context: Context, name: str | None, *, image_id: str | None = None, **facts: Any) -> Image:
+    def create(self, context: Context, name: str | None, *, image_id: str | None = None, **kwargs: Any) -> Image:
         check_writer(context)
         if context.project_id is None and not context.is_admin:
             raise errors.Forbidden('This requires a token that is scoped to a project.')
@@ -114,7 +114,7 @@ class LocalImages:
             'hidden': False,
             'created_at': now,
             'updated_at': now,
-            **_checked(context, facts),
+            **_checked(context, kwargs),
         }
         taken = f'Image ID {new["id"]} already exists!'
         with conflicts(taken), self.store.write() as connection:
@@ -134,8 +134,8 @@ class LocalImages:
         if images.count_of(connection, project_id) >= self.max_images:
             raise errors.OverQuota(f'A project may have at most {self.max_images} images.')
 
-    def update(self, context: Context, image_id: str, **facts: Any) -> Image:
-        return self.change(context, image_id, lambda image: facts)
+    def update(self, context: Context, image_id: str, **kwargs: Any) -> Image:
+        return self.change(context, image_id, lambda image: kwargs)
 
     def change(self, context: Context, image_id: str, change: Change) -> Image:
         """Like `update`, with changes computed from the current image, which stays locked between reading and

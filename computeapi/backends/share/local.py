@@ -93,12 +93,12 @@ class LocalShares:
         with self.store.read() as connection:
             return SHARES.count(connection, *SHARES.listed(context, None, False))
 
-    def create(self, context: Context, size: int, protocol: str, **facts: Any) -> Share:
-        """Create a share, which is available at once; raises OverQuota. facts: name, description, metadata,
+    def create(self, context: Context, size: int, protocol: str, **kwargs: Any) -> Share:
+        """Create a share, which is available at once; raises OverQuota. kwargs: name, description, metadata,
         is_public."""
         if context.project_id is None:
             raise errors.Forbidden('This requires a token that is scoped to a project.')
-        check_public(context, facts)
+        check_public(context, kwargs)
         share_id, now = randomness.new_id(), self.clock()
         share = Share(
             id=share_id,
@@ -110,16 +110,16 @@ class LocalShares:
             export_location=exported(protocol, share_id),
             created_at=now,
             updated_at=now,
-            **facts,
+            **kwargs,
         )
         with self.store.write() as connection:
             check_quota(connection, context.project_id, size)
             SHARES.insert(connection, vars(share))
         return share
 
-    def update(self, context: Context, share_id: str, **facts: Any) -> Share:
+    def update(self, context: Context, share_id: str, **kwargs: Any) -> Share:
         """Change name, description, is_public or metadata."""
-        return self.change(context, share_id, lambda share: facts)
+        return self.change(context, share_id, lambda share: kwargs)
 
     def change(self, context: Context, share_id: str, change: Callable[[Share], Mapping[str, Any]]) -> Share:
         """Like `update`, with changes computed from the current share, which stays locked between reading and
@@ -235,10 +235,10 @@ class LocalShares:
                 raise errors.Forbidden(f'Access rule {rule_id} is locked.')
             ACCESS_RULES.delete(connection, ACCESS_RULES.among([rule_id]))
 
-    def _insert(self, connection: sa.Connection, share_id: str, **facts: Any) -> str:
+    def _insert(self, connection: sa.Connection, share_id: str, **kwargs: Any) -> str:
         rule_id, now = randomness.new_id(), self.clock()
         ACCESS_RULES.insert(
-            connection, {'id': rule_id, 'share_id': share_id, 'created_at': now, 'updated_at': now, **facts}
+            connection, {'id': rule_id, 'share_id': share_id, 'created_at': now, 'updated_at': now, **kwargs}
         )
         return rule_id
 

@@ -92,6 +92,6 @@ class Transition(Requirement):
         return function
 
 
-def beside(name: str, **facts: Any) -> Transition:
+def beside(name: str, **kwargs: Any) -> Transition:
     """A Transition that runs alongside whatever the server is doing; its failure is not a fault of the server."""
-    return Transition(name, beside=True, failed=abandon, **facts)
+    return Transition(name, beside=True, failed=abandon, **kwargs)

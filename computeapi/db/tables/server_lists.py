@@ -75,7 +75,7 @@ def _partial(name: str, present: str, *columns: str) -> sa.Index:
 
 
 @sa.event.listens_for(metadata, 'before_create')
-def _tell_postgresql(target: sa.MetaData, connection: sa.Connection, **facts: Any) -> None:
+def _tell_postgresql(target: sa.MetaData, connection: sa.Connection, **kwargs: Any) -> None:
     """Make PostgreSQL's indexes partial. Doing so at definition would make every process load that dialect."""
     if connection.dialect.name == 'postgresql':
         for index in target.tables['servers'].indexes:

@@ -87,13 +87,13 @@ class EventFilter:
         project: str | None = None,
         resource: str | None = None,
         server: str | None = None,
-        **facts: Any,
+        **kwargs: Any,
     ):
         self.types = frozenset(type.split(',') if isinstance(type, str) else type or ())
-        self.project, self.resource, self.server, self.facts = project, resource, server, facts
+        self.project, self.resource, self.server, self.facts = project, resource, server, kwargs
         if unknown := sorted(self.types.difference(NOUNS, TYPES)):
             raise Invalid(f'There is no event type {unknown[0]}; there are {KNOWN}.')
-        if unknown := sorted(facts.keys() - FACTS):
+        if unknown := sorted(kwargs.keys() - FACTS):
             raise Invalid(f'Events have no property {unknown[0]}; there are {", ".join(sorted(FACTS))}.')
 
     def __call__(self, event: CloudEvent) -> bool:

@@ -39,8 +39,8 @@ class Faults:
         # Work is tried repeatedly until it is done, but which rules hit it is decided once.
         self._decisions: OrderedDict[Work, builtins.list[tuple[FaultRule, DriverRule]]] = OrderedDict()
 
-    def add(self, **facts: Any) -> FaultRule:
-        """Add a rule, after all others; Invalid for invalid facts.
+    def add(self, **kwargs: Any) -> FaultRule:
+        """Add a rule, after all others; Invalid for invalid arguments.
 
         Which requests: operation ('POST /servers', 'os-stop'), service, path ('/v2.1/servers/*', '^/image/v[12]/'),
         min_version, max_version, project, server (a prefix of the name), host, metadata.
@@ -53,7 +53,7 @@ class Faults:
         with self._lock:
             if len(self.list()) >= MOST_RULES:
                 raise Invalid(f'There are already {MOST_RULES} rules, which is the maximum.')
-            rule = FaultRule(facts, self.clock, self.remove)
+            rule = FaultRule(kwargs, self.clock, self.remove)
             if rule.about_requests:
                 self.about_requests += (rule,)
             else:

@@ -79,10 +79,10 @@ class CinderController(ServiceController):
 
 
 def argued(
-    name: str, properties: dict[str, Any], *required: str, policy: RoleRule = WRITER, **facts: Any
+    name: str, properties: dict[str, Any], *required: str, policy: RoleRule = WRITER, **kwargs: Any
 ) -> Callable[[Function], Function]:
     """An action whose argument is an object with these properties and possibly others."""
-    return action(name, policy=policy, body={'properties': {name: having(properties, *required)}}, **facts)
+    return action(name, policy=policy, body={'properties': {name: having(properties, *required)}}, **kwargs)
 
 
 class CinderApp(ServiceApp):

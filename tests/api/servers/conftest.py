@@ -25,26 +25,26 @@ class World:
         self.bob = Context(user_id='bob', project_id='project', roles=frozenset({'member', 'reader'}))
         self.admin = Context(user_id='admin', project_id='project', roles=frozenset({'admin'}), is_admin=True)
 
-    def image(self, image_id=None, *, size=16, context=None, active=True, **facts):
+    def image(self, image_id=None, *, size=16, context=None, active=True, **kwargs):
         context = context or self.bob
         image = self.images.create(
-            context, 'image', image_id=image_id, disk_format='raw', container_format='bare', **facts
+            context, 'image', image_id=image_id, disk_format='raw', container_format='bare', **kwargs
         )
         return self.images.upload(context, image.id, iter([b'\0' * size])).id if active else image.id
 
-    def network(self, network_id=None, *, context=None, subnet='10.0.0.0/24', **facts):
+    def network(self, network_id=None, *, context=None, subnet='10.0.0.0/24', **kwargs):
         create = self.networks.resources.create
         context = context or self.bob
-        made = create(context, 'networks', {'name': 'network', 'id': network_id, **facts})
+        made = create(context, 'networks', {'name': 'network', 'id': network_id, **kwargs})
         if subnet:
             create(context, 'subnets', {'network_id': made['id'], 'ip_version': 4, 'cidr': subnet})
         return made['id']
 
-    def port(self, **facts):
-        return self.networks.resources.create(self.bob, 'ports', {'network_id': NETWORK, **facts})['id']
+    def port(self, **kwargs):
+        return self.networks.resources.create(self.bob, 'ports', {'network_id': NETWORK, **kwargs})['id']
 
-    def volume(self, size=1, **facts):
-        return self.volumes.create(self.bob, size, **facts).id
+    def volume(self, size=1, **kwargs):
+        return self.volumes.create(self.bob, size, **kwargs).id
 
     def down(self, host, down=True):
         """Marks the service of a host as down."""
@@ -54,10 +54,10 @@ class World:
     def up(self, host):
         self.down(host, False)
 
-    def flavor(self, flavorid='1', **facts):
+    def flavor(self, flavorid='1', **kwargs):
         sizes = {'memory_mb': 64, 'vcpus': 1, 'root_gb': 1, 'ephemeral_gb': 0, 'swap': 0, 'rxtx_factor': 1.0}
-        facts = {'is_public': True, 'description': None} | sizes | facts
-        return self.service.cloud.flavors.create(f'flavor-{flavorid}', flavorid=flavorid, **facts)
+        kwargs = {'is_public': True, 'description': None} | sizes | kwargs
+        return self.service.cloud.flavors.create(f'flavor-{flavorid}', flavorid=flavorid, **kwargs)
 
 
 class Killed(BaseException):
@@ -71,9 +71,9 @@ def die(monkeypatch, settle, service):
     def kill(target, name, act, after=False):
         method = getattr(target, name)
 
-        def killed(*arguments, **facts):
+        def killed(*args, **kwargs):
             if after:
-                method(*arguments, **facts)
+                method(*args, **kwargs)
             raise Killed()
 
         monkeypatch.setattr(target, name, killed)
@@ -113,9 +113,9 @@ def world(service):
     return world
 
 
-def body(hints=None, **facts):
+def body(hints=None, **kwargs):
     """A request body that is valid at every version, with further or other facts; None leaves one out."""
-    server = {'name': 'server', 'imageRef': IMAGE, 'flavorRef': '1', 'networks': [{'uuid': NETWORK}]} | facts
+    server = {'name': 'server', 'imageRef': IMAGE, 'flavorRef': '1', 'networks': [{'uuid': NETWORK}]} | kwargs
     request = {'server': {name: value for name, value in server.items() if value is not None}}
     return request if hints is None else request | {'os:scheduler_hints': hints}
 
@@ -124,8 +124,8 @@ def body(hints=None, **facts):
 def create(api, world):
     """create('2.52', tags=['a']): the response to bob's request for a server."""
 
-    def post(version='2.1', as_=BOB, hints=None, **facts):
-        return api.post('/servers', body(hints, **facts), version, as_=as_)
+    def post(version='2.1', as_=BOB, hints=None, **kwargs):
+        return api.post('/servers', body(hints, **kwargs), version, as_=as_)
 
     return post
 
@@ -136,8 +136,8 @@ def made(create, world):
     from computeapi.db import server_search
     from computeapi.db.listing import WHOLE
 
-    def post(*arguments, **facts):
-        answer = create(*arguments, **facts)
+    def post(*args, **kwargs):
+        answer = create(*args, **kwargs)
         assert answer.status == 202, answer
         with world.store.read() as connection:
             return server_search.page(connection, WHOLE, server_search.Search(), ['tags', 'volumes']).servers

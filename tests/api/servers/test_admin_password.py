@@ -15,14 +15,14 @@ ASKED = {
 def answer(api, service, server, settle):
     """answer('rebuild', adminPass='x'): the response to that action."""
 
-    def post(name, **facts):
+    def post(name, **kwargs):
         wanted, version = ASKED[name]
         if name == 'evacuate':
             service.conf.set_override('hosts', 2, 'simulated')
             service.hosts.register()
             body = {'host': 'compute1', 'binary': 'nova-compute', 'forced_down': True}
             assert api.put('/os-services/force-down', body, '2.11').status == 200
-        found = api.post(f'/servers/{server}/action', {name: wanted | facts}, version)
+        found = api.post(f'/servers/{server}/action', {name: wanted | kwargs}, version)
         settle()
         assert found.status in (200, 202), found.json
         return found.json.get('server', found.json)

@@ -20,8 +20,8 @@ def volume(volume_id, **more):
 def disks(create, world):
     """disks(version, ...): the disks of a new server, in order."""
 
-    def made(*version, **facts):
-        answer = create(*version, **facts)
+    def made(*version, **kwargs):
+        answer = create(*version, **kwargs)
         assert answer.status == 202, answer
         with world.store.read() as connection:
             return rows.block_devices_of(connection, [answer.json['server']['id']])

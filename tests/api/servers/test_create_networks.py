@@ -15,8 +15,8 @@ SEVERAL = 'Multiple possible networks found, use a Network ID to be more specifi
 def asked(create, world):
     """asked(version, ...): the networks in the task of a new server."""
 
-    def arguments(*version, **facts):
-        answer = create(*version, **facts)
+    def arguments(*version, **kwargs):
+        answer = create(*version, **kwargs)
         assert answer.status == 202, answer
         with world.store.read() as connection:
             return connection.execute(sa.select(tasks.c.arguments).order_by(tasks.c.id.desc())).scalars().first()

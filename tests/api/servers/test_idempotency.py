@@ -35,9 +35,9 @@ def send(api, world):
 
 
 def sending(api):
-    def post(request=None, key=KEY, path='/servers', version='2.95', as_=BOB, **facts):
+    def post(request=None, key=KEY, path='/servers', version='2.95', as_=BOB, **kwargs):
         headers = {} if key is None else {'Idempotency-Key': key}
-        return api.post(path, request or body(**facts), version, as_=as_, headers=headers)
+        return api.post(path, request or body(**kwargs), version, as_=as_, headers=headers)
 
     return post
 

@@ -84,8 +84,8 @@ def shown(api):
 def boot(create, settle):
     """boot(image): the ID of a server after the workers have finished."""
 
-    def booted(image_id, version='2.90', **facts):
-        answer = create(version, imageRef=image_id, **facts)
+    def booted(image_id, version='2.90', **kwargs):
+        answer = create(version, imageRef=image_id, **kwargs)
         assert answer.status == 202, answer
         settle()
         return answer.json['server']['id']
@@ -254,8 +254,8 @@ def test_an_image_is_read_once_for_a_task_that_waits(create, api, settle, signed
     """The task is resumed repeatedly until the network service reports the ports as plugged."""
     ports = world.networks.ports
 
-    def unplugged(context, **facts):
-        return [replace(each, status='DOWN') for each in ports(context, **facts)]
+    def unplugged(context, **kwargs):
+        return [replace(each, status='DOWN') for each in ports(context, **kwargs)]
 
     monkeypatch.setattr(world.networks, 'ports', unplugged)
     server_id = create(imageRef=signed()).json['server']['id']

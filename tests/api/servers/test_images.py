@@ -21,8 +21,8 @@ def server(made, settle):
 def act(api, server):
     """act('createImage', '2.45', name='image')"""
 
-    def post(action, version='2.104', as_=BOB, client=api, **facts):
-        return client.post(f'/servers/{server}/action', {action: facts}, version, as_=as_)
+    def post(action, version='2.104', as_=BOB, client=api, **kwargs):
+        return client.post(f'/servers/{server}/action', {action: kwargs}, version, as_=as_)
 
     return post
 

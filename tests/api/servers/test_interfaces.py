@@ -21,8 +21,8 @@ def path(server):
 def attach(api, path):
     """attach('2.49', net_id=...): the response."""
 
-    def post(version='2.1', as_=BOB, **facts):
-        return api.post(path, {'interfaceAttachment': facts}, version, as_=as_)
+    def post(version='2.1', as_=BOB, **kwargs):
+        return api.post(path, {'interfaceAttachment': kwargs}, version, as_=as_)
 
     return post
 

@@ -84,8 +84,8 @@ class Cloud:
         accepted(answer)
         return answer
 
-    def create(self, **facts):
-        answer = self.api.post('/servers', body(**facts), '2.95', as_=BOB)
+    def create(self, **kwargs):
+        answer = self.api.post('/servers', body(**kwargs), '2.95', as_=BOB)
         accepted(answer)
         return answer.json['server']['id']
 

@@ -155,7 +155,7 @@ def test_resize_and_revert(act, state, world, server):
 
 
 def test_a_revert_that_fails_leaves_the_server_its_machine(act, state, world, server, monkeypatch):
-    def fail(*arguments, **facts):
+    def fail(*args, **kwargs):
         raise Conflict('The volume is busy.')
 
     world.flavor('2', vcpus=2)
@@ -424,9 +424,9 @@ def test_what_is_being_attached_meanwhile_is_not_overtaken(act, api, world, serv
     act(server, 'os-resetState', {'state': 'active'}, as_='admin:admin', work=False)
     reset, reserve = service.platform.tasks.claim(), service.volumes.reserve
 
-    def reserve_late(*arguments, **facts):
+    def reserve_late(*args, **kwargs):
         service.worker.run(reset)
-        return reserve(*arguments, **facts)
+        return reserve(*args, **kwargs)
 
     monkeypatch.setattr(service.volumes, 'reserve', reserve_late)
     wanted = {'volumeAttachment': {'volumeId': world.volume(name='volume')}}

@@ -24,8 +24,8 @@ def server(cloud, server):
 def migrate(api, server):
     """migrate('2.34'): requests a live migration of the server; returns the response."""
 
-    def post(version='2.30', **facts):
-        return api.post(f'/servers/{server}/action', {'os-migrateLive': AUTO | facts}, version)
+    def post(version='2.30', **kwargs):
+        return api.post(f'/servers/{server}/action', {'os-migrateLive': AUTO | kwargs}, version)
 
     return post
 

@@ -64,8 +64,8 @@ def guest(metadata):
 def boot(made, settle):
     """boot('2.42', ...): the ID of a running server."""
 
-    def boot(version='2.42', **facts):
-        (server,) = made(version, **facts)
+    def boot(version='2.42', **kwargs):
+        (server,) = made(version, **kwargs)
         settle()
         return server.uuid
 

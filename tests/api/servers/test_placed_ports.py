@@ -163,8 +163,8 @@ def test_a_neutron_with_groups_of_requests(service, cloud, parts, placement, boo
     groups = [{'id': str(uuid.uuid4()), 'resources': {BANDWIDTH: n}, 'required': [TRAIT]} for n in (300, 400)]
     asked = {'request_groups': groups, 'same_subtree': [each['id'] for each in groups]}
 
-    def described(*arguments, **facts):
-        return [replace(each, resource_request=asked) for each in ports(*arguments, **facts)]
+    def described(*args, **kwargs):
+        return [replace(each, resource_request=asked) for each in ports(*args, **kwargs)]
 
     monkeypatch.setattr(cloud.networks, 'ports', described)
     server = boot()

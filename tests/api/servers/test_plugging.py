@@ -23,8 +23,8 @@ def plugged(service, monkeypatch):
     def seen(port):
         return port if port.id in connected else replace(port, status='DOWN')
 
-    monkeypatch.setattr(service.networks, 'ports', lambda context, **facts: [*map(seen, found(context, **facts))])
-    monkeypatch.setattr(service.networks, 'create_port', lambda *where, **facts: seen(make(*where, **facts)))
+    monkeypatch.setattr(service.networks, 'ports', lambda context, **kwargs: [*map(seen, found(context, **kwargs))])
+    monkeypatch.setattr(service.networks, 'create_port', lambda *where, **kwargs: seen(make(*where, **kwargs)))
     return connected
 
 

@@ -37,8 +37,8 @@ def server(made, settle):
 def rebuild(api, server):
     """rebuild('2.54', key_name='key')"""
 
-    def post(version='2.104', as_=BOB, image=IMAGE, client=api, server_id=server.uuid, **facts):
-        body = {'rebuild': {'imageRef': image, **facts}}
+    def post(version='2.104', as_=BOB, image=IMAGE, client=api, server_id=server.uuid, **kwargs):
+        body = {'rebuild': {'imageRef': image, **kwargs}}
         return client.post(f'/servers/{server_id}/action', body, version, as_=as_)
 
     return post
@@ -48,8 +48,8 @@ def rebuild(api, server):
 def rebuilt(rebuild, settle, servers, server):
     """rebuilt(...): rebuilds the server; returns its row afterwards."""
 
-    def act(*arguments, **facts):
-        answer = rebuild(*arguments, **facts)
+    def act(*args, **kwargs):
+        answer = rebuild(*args, **kwargs)
         assert answer.status == 202, answer
         settle()
         return servers.get(server.uuid)

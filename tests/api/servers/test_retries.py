@@ -28,8 +28,8 @@ def fail(service, cloud):
 
 @pytest.fixture
 def boot(create, settle):
-    def booted(version='2.74', as_=BOB, **facts):
-        answer = create(version, as_=as_, **facts)
+    def booted(version='2.74', as_=BOB, **kwargs):
+        answer = create(version, as_=as_, **kwargs)
         assert answer.status == 202, answer
         settle()
         return answer.json['server']['id']
@@ -134,8 +134,8 @@ def test_a_server_without_a_host_shows_the_zone_that_was_asked_for(api, create, 
 def test_a_host_on_which_ports_cannot_be_bound(boot, state, cloud, fault, events, monkeypatch):
     create = cloud.networks.create_port
 
-    def create_port(*arguments, host, **facts):
-        port = create(*arguments, host=host, **facts)
+    def create_port(*args, host, **kwargs):
+        port = create(*args, host=host, **kwargs)
         if host in HOSTS[:2]:
             raise PortBindingFailed(id=port.id, host=host)
         return port
@@ -149,7 +149,7 @@ def test_a_host_on_which_ports_cannot_be_bound(boot, state, cloud, fault, events
 
 
 def test_what_would_go_wrong_everywhere_is_not_tried_elsewhere(boot, cloud, fault, events, monkeypatch):
-    def reserve(*arguments, **facts):
+    def reserve(*args, **kwargs):
         raise Invalid('no')
 
     monkeypatch.setattr(cloud.volumes, 'reserve', reserve)
@@ -159,7 +159,7 @@ def test_what_would_go_wrong_everywhere_is_not_tried_elsewhere(boot, cloud, faul
 
 
 def test_what_no_host_can_do_is_tried_once(boot, state, cloud, fault, events, monkeypatch):
-    def spawn(*arguments, **facts):
+    def spawn(*args, **kwargs):
         raise Unfit('The image is none.')
 
     monkeypatch.setattr(SimulatedHypervisor, 'spawn', spawn)

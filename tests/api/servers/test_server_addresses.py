@@ -13,8 +13,8 @@ MISSING = '00000000-0000-4000-8000-00000000dead'
 def act(api, server, settle):
     """act('addFixedIp', networkId=...): the response, after the workers have finished."""
 
-    def post(name, version='2.1', as_=BOB, server=server, **facts):
-        answer = api.post(f'/servers/{server}/action', {name: facts}, version, as_=as_)
+    def post(name, version='2.1', as_=BOB, server=server, **kwargs):
+        answer = api.post(f'/servers/{server}/action', {name: kwargs}, version, as_=as_)
         settle()
         return answer
 
@@ -162,8 +162,8 @@ def test_a_floating_ip_moves_to_another_server(act, addresses, create, settle, f
 def test_floating_ips_that_cannot_be_added(act, api, world, addresses, floating, server, settle):
     (fixed,) = addresses('fixed')
 
-    def refused(status, **facts):
-        answer = act('addFloatingIp', **facts)
+    def refused(status, **kwargs):
+        answer = act('addFloatingIp', **kwargs)
         assert answer.status == status
         return next(iter(answer.json.values()))['message']
 

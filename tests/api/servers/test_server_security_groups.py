@@ -12,9 +12,9 @@ def server(servers, world):
     return connected(servers, world)
 
 
-def connected(servers, world, **facts):
+def connected(servers, world, **kwargs):
     server_id = servers.add()
-    network = world.network(**facts)
+    network = world.network(**kwargs)
     port = world.networks.create_port(world.bob, network, server_id=server_id, host='compute1')
     entry = {'port_id': port.id, 'created': True, 'tag': None, 'mac_address': port.mac_address, 'addresses': []}
     servers.change(server_id, network_info=[entry])

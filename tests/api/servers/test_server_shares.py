@@ -61,8 +61,8 @@ class Shares:
     def __init__(self, api, settle, server):
         self.api, self.settle, self.path = api, settle, f'/servers/{server}/shares'
 
-    def attach(self, share_id, as_=BOB, work=True, **facts):
-        answer = self.api.post(self.path, {'share': {'share_id': share_id, **facts}}, '2.97', as_=as_)
+    def attach(self, share_id, as_=BOB, work=True, **kwargs):
+        answer = self.api.post(self.path, {'share': {'share_id': share_id, **kwargs}}, '2.97', as_=as_)
         if work:
             self.settle()
         return answer
@@ -90,9 +90,9 @@ def shares(api, act, settle, server):
 def share(world):
     """share(...): creates a share of bob's; returns its ID."""
 
-    def create(protocol='NFS', **facts):
-        facts = {'name': 'share', 'description': None, 'metadata': {}, 'is_public': False} | facts
-        return world.service.shares.create(world.bob, 1, protocol, **facts).id
+    def create(protocol='NFS', **kwargs):
+        kwargs = {'name': 'share', 'description': None, 'metadata': {}, 'is_public': False} | kwargs
+        return world.service.shares.create(world.bob, 1, protocol, **kwargs).id
 
     return create
 

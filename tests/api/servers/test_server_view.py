@@ -15,8 +15,8 @@ OWNER, ADMIN = 'bob:project', 'admin:project'
 def show(api, servers):
     """show(**facts): a server with these facts, as it is shown."""
 
-    def shown(version='2.104', as_=OWNER, **facts):
-        return api.get(f'/servers/{servers.add(**facts)}', version, as_=as_).json['server']
+    def shown(version='2.104', as_=OWNER, **kwargs):
+        return api.get(f'/servers/{servers.add(**kwargs)}', version, as_=as_).json['server']
 
     return shown
 

@@ -109,10 +109,10 @@ def boot(create, cloud, settle, state):
     """boot({'trait:CUSTOM_FAST': 'required'}): the ID of a new server of a flavor with these extra specs."""
     numbers = iter(range(10, 100))
 
-    def booted(extra_specs=None, work=True, **facts):
+    def booted(extra_specs=None, work=True, **kwargs):
         number = str(next(numbers))
         cloud.flavor(number, extra_specs=extra_specs or {})
-        answer = create('2.74', as_=ADMIN, **{'flavorRef': number, 'networks': 'none'} | facts)
+        answer = create('2.74', as_=ADMIN, **{'flavorRef': number, 'networks': 'none'} | kwargs)
         assert answer.status == 202, answer
         if work:
             settle()

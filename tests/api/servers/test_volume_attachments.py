@@ -23,8 +23,8 @@ def path(server):
 def attach(api, path, settle):
     """attach(volume, '2.49', tag='a'): the response, after the workers have finished."""
 
-    def post(volume, version='2.100', as_=BOB, work=True, **facts):
-        answer = api.post(path, {'volumeAttachment': {'volumeId': volume, **facts}}, version, as_=as_)
+    def post(volume, version='2.100', as_=BOB, work=True, **kwargs):
+        answer = api.post(path, {'volumeAttachment': {'volumeId': volume, **kwargs}}, version, as_=as_)
         if work:
             settle()
         return answer
@@ -60,9 +60,9 @@ def unheard(world, monkeypatch):
     def lose(name, error=AWAY):
         ask = getattr(world.volumes, name)
 
-        def lost(*arguments, **facts):
+        def lost(*args, **kwargs):
             monkeypatch.undo()
-            ask(*arguments, **facts)
+            ask(*args, **kwargs)
             raise error
 
         monkeypatch.setattr(world.volumes, name, lost)
@@ -206,7 +206,7 @@ def test_a_refused_volume_leaves_nothing_behind(attach, attached, world, events)
 
 
 def test_block_storage_that_does_not_answer_leaves_nothing_behind(attach, attached, volume, world, status, monkeypatch):
-    def unreachable(*arguments, **facts):
+    def unreachable(*args, **kwargs):
         raise Unavailable('The volume service did not answer.')
 
     monkeypatch.setattr(world.volumes, 'reserve', unreachable)
@@ -401,8 +401,8 @@ def test_an_offloaded_server_uses_nothing_from_anywhere(attach, act, volume, wor
 # ------------------------------------------------------------------ updates
 
 
-def put(api, path, volume, version='2.85', as_=BOB, **facts):
-    return api.put(f'{path}/{volume}', {'volumeAttachment': {'volumeId': volume} | facts}, version, as_=as_)
+def put(api, path, volume, version='2.85', as_=BOB, **kwargs):
+    return api.put(f'{path}/{volume}', {'volumeAttachment': {'volumeId': volume} | kwargs}, version, as_=as_)
 
 
 def test_what_becomes_of_a_volume_can_change_from_2_85(api, attach, path, server, volume):
@@ -555,10 +555,10 @@ def test_a_swap_that_fails_when_the_guest_has_the_new_volume_leaves_it_there(
 ):
     old, new = moving
     told, exchange = [], world.volumes.swap
-    monkeypatch.setattr(world.volumes, 'swap', lambda *ids, **facts: told.append(facts) or exchange(*ids, **facts))
+    monkeypatch.setattr(world.volumes, 'swap', lambda *ids, **kwargs: told.append(kwargs) or exchange(*ids, **kwargs))
     ask = getattr(world.volumes, step)
 
-    def refuse(*arguments, **facts):
+    def refuse(*args, **kwargs):
         monkeypatch.setattr(world.volumes, step, ask)
         raise Conflict('It does not move any more.')
 

@@ -33,9 +33,9 @@ class Clock:
 class Cloud:
     """An identity service with its first users, and shortcuts for frequent operations."""
 
-    def __init__(self, store, cache_seconds, **facts):
+    def __init__(self, store, cache_seconds, **kwargs):
         self.clock = Clock()
-        self.identity = LocalIdentity(store, bcrypt_cost=4, cache_seconds=cache_seconds, clock=self.clock, **facts)
+        self.identity = LocalIdentity(store, bcrypt_cost=4, cache_seconds=cache_seconds, clock=self.clock, **kwargs)
         self.identity.populate('admin-secret', 'demo-secret')
 
     def user(self, name):
@@ -468,9 +468,9 @@ def test_assignments_are_one_list_however_many_there_are(cloud, asked):
 def credential(cloud):
     """make(token=..., **facts): creates a credential of demo; returns it with its secret."""
 
-    def make(token=None, **facts):
+    def make(token=None, **kwargs):
         return cloud.identity.application_credentials.create(
-            cloud.identity.tokens.get(token or cloud.token()), 'robot', **facts
+            cloud.identity.tokens.get(token or cloud.token()), 'robot', **kwargs
         )
 
     return make

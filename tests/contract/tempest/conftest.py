@@ -125,9 +125,9 @@ class Nova:
     def name(self):
         return f'name-{next(self.numbers)}'
 
-    def flavor(self, **facts):
+    def flavor(self, **kwargs):
         sizes = {'ram': 64, 'vcpus': 1, 'disk': 1}
-        return self.flavors.create_flavor(name=self.name(), **sizes | facts)['flavor']['id']
+        return self.flavors.create_flavor(name=self.name(), **sizes | kwargs)['flavor']['id']
 
     def fail_host_of(self, server):
         """Mark the host of a server as down, and all others as up."""
@@ -140,16 +140,16 @@ class Nova:
         while self.service.worker.step():
             pass
 
-    def boot(self, **facts):
+    def boot(self, **kwargs):
         """Creates a server; returns its ID when it runs."""
         what = {'imageRef': self.image.id, 'flavorRef': self.small, 'networks': [{'uuid': self.network.id}]}
-        made = self.servers.create_server(name=self.name(), **what | facts)
+        made = self.servers.create_server(name=self.name(), **what | kwargs)
         self.settle()
         return made['server']['id']
 
-    def act(self, action, server, *arguments, **facts):
+    def act(self, action, server, *args, **kwargs):
         """Call a method of the servers client and let the worker carry it out; returns the response."""
-        answer = getattr(self.servers, action)(server, *arguments, **facts)
+        answer = getattr(self.servers, action)(server, *args, **kwargs)
         self.settle()
         return answer
 

@@ -36,9 +36,9 @@ class BlockStorage:
         """The hosts that use a volume."""
         return [each['host_name'] for each in self.volume(volume_id)['attachments']]
 
-    def create(self, **facts):
+    def create(self, **kwargs):
         """Creates a volume; returns its ID when it is available."""
-        volume_id = self.mine.post('/volumes', json={'volume': {'size': 1, **facts}}).json()['volume']['id']
+        volume_id = self.mine.post('/volumes', json={'volume': {'size': 1, **kwargs}}).json()['volume']['id']
         self.settled(volume_id)
         return volume_id
 
@@ -67,10 +67,10 @@ class BlockStorage:
             time.sleep(0.1)
 
 
-def on_volume(compute, image_id, *more, **facts):
+def on_volume(compute, image_id, *more, **kwargs):
     """Creates a server on a volume created from the image; returns its ID."""
     devices = [{**NEW_ROOT, 'uuid': image_id}, *more]
-    answer = compute.create(imageRef='', block_device_mapping_v2=devices, **facts)
+    answer = compute.create(imageRef='', block_device_mapping_v2=devices, **kwargs)
     assert answer.status_code == 202, answer.text
     return answer.json['server']['id']
 

@@ -58,8 +58,8 @@ def test_a_process_that_dies_after_a_step_has_made_nothing_twice(compute_with, c
     service.hosts.register()
     server_id, method = on_volume(compute, image()), getattr(service.volumes, step)
 
-    def killed(*arguments, **facts):
-        method(*arguments, **facts)
+    def killed(*args, **kwargs):
+        method(*args, **kwargs)
         raise Killed
 
     monkeypatch.setattr(service.volumes, step, killed)

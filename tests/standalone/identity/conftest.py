@@ -94,8 +94,8 @@ def id_of(ask, admin):
 def make(ask, admin):
     """make('groups', name='x') -> the record created by an administrator."""
 
-    def make(kind, **facts):
+    def make(kind, **kwargs):
         noun = kind.rpartition('/')[2].removesuffix('s').replace('policie', 'policy')
-        return ask(f'POST /v3/{kind}', {noun: facts}, by=admin, expect=201).json[noun]
+        return ask(f'POST /v3/{kind}', {noun: kwargs}, by=admin, expect=201).json[noun]
 
     return make

@@ -155,8 +155,8 @@ def robot(ask, demo, id_of):
     """robot(**facts) -> an application credential of demo, and a token for it."""
     path = f'/v3/users/{id_of("users", "demo")}/application_credentials'
 
-    def robot(name='robot', **facts):
-        body = {'application_credential': {'name': name, **facts}}
+    def robot(name='robot', **kwargs):
+        body = {'application_credential': {'name': name, **kwargs}}
         made = ask(f'POST {path}', body, by=demo, expect=201).json['application_credential']
         proof = {'methods': ['application_credential'], 'application_credential': made}
         return made, ask('POST /v3/auth/tokens', {'auth': {'identity': proof}}, expect=201)

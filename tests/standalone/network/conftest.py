@@ -37,9 +37,9 @@ def ask(networks):
 def create(ask):
     """create('networks', name='one', by='alice') -> the network."""
 
-    def create(kind, by='alice', **facts):
+    def create(kind, by='alice', **kwargs):
         name = KINDS[kind][0]
-        return ask(f'POST /{kind}', {name: facts}, by=by, expect=201).json[name]
+        return ask(f'POST /{kind}', {name: kwargs}, by=by, expect=201).json[name]
 
     return create
 
@@ -81,8 +81,8 @@ def body(create, public):
     group = create('security-groups', name='home')
     known = {'{network}': network['id'], '{group}': group['id'], '{public}': public}
 
-    def body(kind, **facts):
+    def body(kind, **kwargs):
         name, usual = KINDS[kind]
-        return {name: {key: known.get(str(value), value) for key, value in usual.items()} | facts}
+        return {name: {key: known.get(str(value), value) for key, value in usual.items()} | kwargs}
 
     return body

@@ -65,8 +65,8 @@ def take(ask, create):
     """take(pool, prefixlen=24) -> the range of a new subnet from the pool; None if another status is expected."""
     network = create('networks')
 
-    def take(pool, expect=201, **facts):
-        asked = {'network_id': network['id'], 'subnetpool_id': pool['id'], 'ip_version': 4, **facts}
+    def take(pool, expect=201, **kwargs):
+        asked = {'network_id': network['id'], 'subnetpool_id': pool['id'], 'ip_version': 4, **kwargs}
         response = ask('POST /subnets', {'subnet': asked}, expect=expect)
         return response.json['subnet']['cidr'] if expect == 201 else None
 

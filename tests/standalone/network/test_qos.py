@@ -43,8 +43,8 @@ def create(ask):
     """create('network', name='one') -> the network."""
     paths = {'policy': 'qos/policies'}
 
-    def create(kind, by='admin', expect=None, **facts):
-        return ask(f'POST /{paths.get(kind, f"{kind}s")}', {kind: facts}, by=by, expect=expect).get(kind)
+    def create(kind, by='admin', expect=None, **kwargs):
+        return ask(f'POST /{paths.get(kind, f"{kind}s")}', {kind: kwargs}, by=by, expect=expect).get(kind)
 
     return create
 
@@ -189,8 +189,8 @@ def test_what_a_port_asks_of_its_host(ask, create, policy):
     least, nothing = policy({'min_kbps': 5}), policy({'min_kbps': 0})
     network = create('network', qos_policy_id=least)['id']
 
-    def asked(**facts):
-        port = create('port', network_id=network, **facts)
+    def asked(**kwargs):
+        port = create('port', network_id=network, **kwargs)
         assert port['qos_network_policy_id'] == least
         return port['resource_request']
 

@@ -196,8 +196,8 @@ class RemoteHypervisor:
         if name not in ALL_CALLS:
             raise AttributeError(name)
 
-        def call(server: Server, *arguments: Any, **facts: Any) -> Any:
-            given = signature(name).bound.bind(None, server, *arguments, **facts).arguments
+        def call(server: Server, *args: Any, **kwargs: Any) -> Any:
+            given = signature(name).bound.bind(None, server, *args, **kwargs).arguments
             host = given['host'] if name in AT_THE_OTHER else server.host
             if host is None:
                 raise HypervisorError(f'Server {server.uuid} is not on a host.')
@@ -205,19 +205,19 @@ class RemoteHypervisor:
             if server.task_state == TaskState.DELETING and self._is_down(host):
                 raise HostAway(host=host)
             do = self._execute if name in OPERATIONS else self._query
-            return do(host, name, server, *arguments, **facts)
+            return do(host, name, server, *args, **kwargs)
 
         return call
 
     # ------------------------------------------------------------ over the bus
 
-    def _execute(self, host: str, operation: str, *arguments: Any, **facts: Any) -> Any:
+    def _execute(self, host: str, operation: str, *args: Any, **kwargs: Any) -> Any:
         """Execute an operation that changes something; NotYet while it is in progress."""
         claim = self.claim if self.claim.work else replace(self.claim, work=str(uuid.uuid4()))
-        return self._do(host, operation, claim, arguments, facts)
+        return self._do(host, operation, claim, args, kwargs)
 
-    def _query(self, host: str, operation: str, *arguments: Any, **facts: Any) -> Any:
-        return self._do(host, operation, self.claim, arguments, facts)
+    def _query(self, host: str, operation: str, *args: Any, **kwargs: Any) -> Any:
+        return self._do(host, operation, self.claim, args, kwargs)
 
     def _do(self, host: str, operation: str, claim: WorkClaim, arguments: Any, facts: Any) -> Any:
         words = signature(operation)

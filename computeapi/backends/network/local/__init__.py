@@ -233,14 +233,14 @@ class LocalNetworks(LocalNovaNetworkOperations):
         facts = {'name': name, 'description': description}
         return SecurityGroup.of(self.resources.create(context, 'security-groups', facts))
 
-    def update_security_group(self, context: Context, group_id: str, **facts: str) -> SecurityGroup:
-        return SecurityGroup.of(self.resources.update(context, 'security-groups', group_id, facts))
+    def update_security_group(self, context: Context, group_id: str, **kwargs: str) -> SecurityGroup:
+        return SecurityGroup.of(self.resources.update(context, 'security-groups', group_id, kwargs))
 
     def delete_security_group(self, context: Context, group_id: str) -> None:
         self.resources.delete(context, 'security-groups', group_id)
 
-    def create_security_group_rule(self, context: Context, group_id: str, **facts: Any) -> Mapping[str, Any]:
-        rule = {'direction': 'ingress', **facts, 'security_group_id': group_id}
+    def create_security_group_rule(self, context: Context, group_id: str, **kwargs: Any) -> Mapping[str, Any]:
+        rule = {'direction': 'ingress', **kwargs, 'security_group_id': group_id}
         return self.resources.create(context, 'security-group-rules', rule)
 
     def delete_security_group_rule(self, context: Context, rule_id: str) -> None:

@@ -90,8 +90,8 @@ def _add_group(work: Work, facts: Document) -> str:
     return group_id
 
 
-def _add_rule(work: Work, group_id: str, project_id: str, **facts: Any) -> str:
-    return RULES.insert(work, {**facts, 'security_group_id': group_id, 'project_id': project_id})
+def _add_rule(work: Work, group_id: str, project_id: str, **kwargs: Any) -> str:
+    return RULES.insert(work, {**kwargs, 'security_group_id': group_id, 'project_id': project_id})
 
 
 def create_rule(work: Work, facts: Document) -> str:

@@ -12,7 +12,7 @@ from computeapi.errors import NotSupported
 class NeutronNetworks(NeutronNets, NeutronPorts, NeutronSecurityGroups, NeutronFloatingIPs):
     """Implements compute's `Networks`; creating it sends no request to Neutron."""
 
-    def nothing(self, *args: object, **facts: object) -> NoReturn:
+    def nothing(self, *args: object, **kwargs: object) -> NoReturn:
         raise NotSupported('The network service of this cloud does not support this.')
 
     # The operations of nova-network that a Neutron does not have.

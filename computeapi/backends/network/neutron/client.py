@@ -70,9 +70,9 @@ class NeutronClient:
             answer = neutron.request(path, method, json=body, headers=headers, params=params, raise_exc=True)
             return answer.json() if answer.content else None
 
-    def one(self, context: Context, kind: str, method: str, path: str, **facts: Any) -> Document:
-        """The answer's only member, *kind*. facts: of the new or changed resource."""
-        answer = self.request(context, method, path, {kind: facts} if facts else None)
+    def one(self, context: Context, kind: str, method: str, path: str, **kwargs: Any) -> Document:
+        """The answer's only member, *kind*. kwargs: the attributes of the new or changed resource."""
+        answer = self.request(context, method, path, {kind: kwargs} if kwargs else None)
         return shown(answer[kind])
 
     def found(self, context: Context, collection: str, **filters: Any) -> list[Document]:

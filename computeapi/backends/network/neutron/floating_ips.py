@@ -49,11 +49,11 @@ class NeutronFloatingIPs(NeutronClient):
             return self.found(context, 'floatingips', project_id=context.project_id)
         return self.found_by(context, 'floatingips', 'floating_ip_address', addresses)
 
-    def _lead(self, context: Context, address: str, **facts: Any) -> FloatingIP:
+    def _lead(self, context: Context, address: str, **kwargs: Any) -> FloatingIP:
         found = self._listed(context, [address])
         if not found:
             raise errors.FloatingIPNotFound(f'Floating IP not found for address {address}.')
-        wanted = {name: value for name, value in facts.items() if value is not None or name == 'port_id'}
+        wanted = {name: value for name, value in kwargs.items() if value is not None or name == 'port_id'}
         changed = self.one(context, KIND, 'PUT', f'/floatingips/{found[0]["id"]}', **wanted)
         return self._floating_ips(context, [changed])[0]
 

@@ -214,8 +214,8 @@ class NeutronPorts(NeutronClient):
         found = self.found(context, 'ports', device_id=server_id, description=mark(key))
         return found[0] if found else None
 
-    def _make(self, context: Context, **facts: Any) -> Document:
-        wanted = {name: value for name, value in facts.items() if value not in (None, '')}
+    def _make(self, context: Context, **kwargs: Any) -> Document:
+        wanted = {name: value for name, value in kwargs.items() if value not in (None, '')}
         return self.one(context, 'port', 'POST', '/ports', admin_state_up=True, **wanted)
 
     def _update_port(self, context: Context, port_id: str, facts: Document, revision: int | None = None) -> Document:

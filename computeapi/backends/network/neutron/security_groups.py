@@ -40,18 +40,18 @@ class NeutronSecurityGroups(NeutronClient):
     def create_security_group(self, context: Context, name: str, description: str) -> SecurityGroup:
         return group_of(self.one(context, GROUP, 'POST', '/security-groups', name=name, description=description))
 
-    def update_security_group(self, context: Context, group_id: str, **facts: Any) -> SecurityGroup:
+    def update_security_group(self, context: Context, group_id: str, **kwargs: Any) -> SecurityGroup:
         if not is_id(group_id):
             raise errors.SecurityGroupNotFound(id=group_id)
-        return group_of(self.one(context, GROUP, 'PUT', f'/security-groups/{group_id}', **facts))
+        return group_of(self.one(context, GROUP, 'PUT', f'/security-groups/{group_id}', **kwargs))
 
     def delete_security_group(self, context: Context, group_id: str) -> None:
         if not is_id(group_id):
             raise errors.SecurityGroupNotFound(id=group_id)
         self.request(context, 'DELETE', f'/security-groups/{group_id}')
 
-    def create_security_group_rule(self, context: Context, group_id: str, **facts: Any) -> Mapping[str, Any]:
-        wanted = {name: value for name, value in facts.items() if value is not None}
+    def create_security_group_rule(self, context: Context, group_id: str, **kwargs: Any) -> Mapping[str, Any]:
+        wanted = {name: value for name, value in kwargs.items() if value is not None}
         rule = {'direction': 'ingress', **wanted, 'security_group_id': group_id}
         made: Document = self.request(context, 'POST', '/security-group-rules', {'security_group_rule': rule})
         return dict(made['security_group_rule'])

@@ -60,8 +60,8 @@ class LocalVolumes(VolumeLife, VolumeUse, VolumeUpload):
     def list_snapshots(self, context: Context) -> builtins.list[Snapshot]:
         return self.snapshots.list(context)
 
-    def create_snapshot(self, context: Context, volume_id: str, **facts: Any) -> Snapshot:
-        return self.snapshots.create(context, volume_id, **facts)
+    def create_snapshot(self, context: Context, volume_id: str, **kwargs: Any) -> Snapshot:
+        return self.snapshots.create(context, volume_id, **kwargs)
 
     def delete_snapshot(self, context: Context, snapshot_id: str) -> None:
         self.snapshots.delete(context, snapshot_id)

@@ -208,10 +208,10 @@ class VolumeUse(VolumeStore):
             # The attachment may have been deleted before the volume was locked.
             yield connection, volume, _find(connection, context, attachment_id)
 
-    def _add(self, connection: sa.Connection, volume: Volume, **facts: Any) -> str:
+    def _add(self, connection: sa.Connection, volume: Volume, **kwargs: Any) -> str:
         attachment_id = randomness.new_id()
-        facts = {'id': attachment_id, 'volume_id': volume.id, 'created_at': self.clock(), **facts}
-        ATTACHMENTS.insert(connection, facts)
+        kwargs = {'id': attachment_id, 'volume_id': volume.id, 'created_at': self.clock(), **kwargs}
+        ATTACHMENTS.insert(connection, kwargs)
         return attachment_id
 
     def _settle(self, connection: sa.Connection, volume: Volume) -> None:

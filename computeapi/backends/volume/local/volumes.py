@@ -30,9 +30,9 @@ class VolumeLife(VolumeCreation):
         with self.store.read() as connection:
             return volumes.metadata_values(connection, *VOLUMES.listed(context, filters, all_projects))
 
-    def update(self, context: Context, volume_id: str, **facts: Any) -> Volume:
+    def update(self, context: Context, volume_id: str, **kwargs: Any) -> Volume:
         """Change name, description, metadata, bootable, readonly or image_metadata; mappings are replaced."""
-        return self.change(context, volume_id, lambda volume: facts)
+        return self.change(context, volume_id, lambda volume: kwargs)
 
     def extend(self, context: Context, volume_id: str, size: int, *, in_use: bool = True) -> Volume:
         """in_use: whether volumes in use may be extended."""
