@@ -27,7 +27,7 @@ COUNTED = {
     'computeapi_task_attempts_total': Family(
         'counter',
         'Attempts of workers at tasks, by outcome: done, failed (recorded on the server), waiting (for a driver or '
-        'another service), retried (after trouble with the infrastructure).',
+        'another service), retried (after an error of the infrastructure).',
         ('kind', 'outcome'),
     ),
     'computeapi_task_takeovers_total': Family('counter', 'Tasks taken over from a worker that died.', ('kind',)),
@@ -48,7 +48,7 @@ COUNTED = {
         'gauge',
         'Number of connections to the database that are kept open; those in use beyond that are opened anew each time.',
     ),
-    'computeapi_database_troubles_total': Family(
+    'computeapi_database_errors_total': Family(
         'counter', 'Errors caused by the database: deadlock, lost (connection) or other.', ('kind',)
     ),
 }

@@ -80,7 +80,7 @@ class Metrics:
 
     def count_database_error(self, error: DatabaseError) -> None:
         kinds = {Deadlock: 'deadlock', ConnectionLost: 'lost'}
-        self.families['computeapi_database_troubles_total'].labels(kinds.get(type(error), 'other')).inc()
+        self.families['computeapi_database_errors_total'].labels(kinds.get(type(error), 'other')).inc()
 
     def requests(self, app: WSGIApp) -> WSGIApp:
         return CountedRequests(

@@ -153,8 +153,8 @@ def test_database_errors_is_counted(service, store):
         with pytest.raises(DatabaseError), store.read():
             raise error
     found = read(metrics.exposition().decode())
-    assert found['computeapi_database_troubles_total', 'lost'] == 1
-    assert found['computeapi_database_troubles_total', 'other'] == 1
+    assert found['computeapi_database_errors_total', 'lost'] == 1
+    assert found['computeapi_database_errors_total', 'other'] == 1
 
 
 def test_connections_are_looked_at(service, store):

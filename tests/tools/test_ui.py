@@ -252,7 +252,7 @@ def test_what_is_wrong_with_a_body_stands_beside_the_field(browser, cloud, url):
     expect(name).to_have_accessible_description(re.compile('Invalid input for field/attribute key_name'))
     expect(name).to_be_focused()
     name.fill('short')
-    expect(form.locator('.trouble')).to_have_count(0)
+    expect(form.locator('.alert')).to_have_count(0)
     page.context.clear_cookies()
     page.close()
 

@@ -13,7 +13,7 @@ export class BodyEditor {
   constructor(changed = () => {}, label = 'Request body, JSON') {
     this.changed = changed
     this.text = h('textarea', { rows: 8, spellcheck: 'false', autocomplete: 'off', 'aria-label': label })
-    this.trouble = h('p', { class: 'trouble', role: 'alert' })
+    this.alert = h('p', { class: 'alert', role: 'alert' })
     this.faces = h('div', { class: 'choices faces', role: 'group', 'aria-label': 'Form of input' })
     this.written = h('div', { class: 'written' })
     this.element = h('div', { class: 'written' }, this.faces, this.written)
@@ -44,11 +44,11 @@ export class BodyEditor {
 
   // { value }, or null if the text is not JSON; then the reason is shown.
   parsed() {
-    fill(this.trouble)
+    fill(this.alert)
     try {
       return { value: JSON.parse(this.text.value) }
     } catch (error) {
-      fill(this.trouble, `The body is not JSON: ${error.message}`)
+      fill(this.alert, `The body is not JSON: ${error.message}`)
       return null
     }
   }
@@ -56,11 +56,11 @@ export class BodyEditor {
   // Show an error next to the field that its message names, if it names one.
   refuse(message) {
     const [, named, quoted] = /attribute (\S+)\. Value|'([^']+)'/.exec(message) ?? []
-    if (!this.form.element.isConnected || !this.form.mark(named ?? quoted, message)) fill(this.trouble, message)
+    if (!this.form.element.isConnected || !this.form.mark(named ?? quoted, message)) fill(this.alert, message)
   }
 
   forgive() {
-    fill(this.trouble)
+    fill(this.alert)
     this.form?.unmark()
   }
 }

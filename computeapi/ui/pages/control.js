@@ -14,7 +14,7 @@ export class ControlForm {
     Object.assign(this, { cloud, path, example, send })
     this.editor = new BodyEditor(undefined, `${text}, JSON`)
     this.element = h('form', { class: 'trial', onsubmit: (event) => { event.preventDefault(); this.ask() } },
-      this.editor.element, this.editor.trouble, h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'main' }, text)))
+      this.editor.element, this.editor.alert, h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'main' }, text)))
   }
 
   async show() {

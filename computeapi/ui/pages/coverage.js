@@ -13,10 +13,10 @@ export class CoverageMap {
     this.summary = h('p', {})
     this.used = h('input', { type: 'checkbox', id: 'used', onchange: () => this.paint() })
     this.map = h('div', { class: 'map' })
-    this.trouble = h('p', { class: 'trouble', role: 'alert' })
+    this.alert = h('p', { class: 'alert', role: 'alert' })
     this.findings = h('ul', { class: 'findings' })
     this.element = h('div', { class: 'coverage' }, h('div', { class: 'bar' }, this.summary, h('label', { class: 'count' }, this.used, ' only used operations')),
-      h('p', { class: 'quiet legend' }, h('span', { class: 'key there' }), ' available ', h('span', { class: 'key step' }), ' changed here ', h('span', { class: 'key used' }), ' used'), this.trouble, h('section', {}, h('h3', {}, 'Avoidable requests'), this.findings), this.map)
+      h('p', { class: 'quiet legend' }, h('span', { class: 'key there' }), ' available ', h('span', { class: 'key step' }), ' changed here ', h('span', { class: 'key used' }), ' used'), this.alert, h('section', {}, h('h3', {}, 'Avoidable requests'), this.findings), this.map)
   }
 
   async show() {
@@ -25,10 +25,10 @@ export class CoverageMap {
       this.document = document
       fill(this.findings, findings.length ? findings.map(({ kind, message, entries }) => h('li', {}, h('b', {}, kind.replaceAll('_', ' ')), ` ${message} `, h('span', { class: 'quiet' }, `requests ${entries.slice(0, MOST).join(', ')}${entries.length > MOST ? ' …' : ''}`)))
         : h('li', { class: 'quiet' }, 'No avoidable requests were found.'))
-      fill(this.trouble)
+      fill(this.alert)
       this.paint()
     } catch (error) {
-      fill(this.trouble, error.message)
+      fill(this.alert, error.message)
     }
   }
 

@@ -12,10 +12,10 @@ export class EventList extends Following {
     super(cloud, EVERY)
     this.text = h('input', { type: 'search', placeholder: 'Type, name or ID', 'aria-label': 'Filter events by type, name or ID', autocomplete: 'off', spellcheck: 'false', oninput: () => this.paint() })
     this.count = h('span', { class: 'quiet count' })
-    this.trouble = h('p', { class: 'trouble', role: 'alert' })
+    this.alert = h('p', { class: 'alert', role: 'alert' })
     const head = h('div', { role: 'row', class: 'line event head' }, ['Event', 'Resource', 'Changes', 'Time'].map((text) => h('span', { role: 'columnheader' }, text)))
     this.list = new LongList({ height: 40, label: 'Events', head, row: (event, number) => this.row(event, number), more: () => {} })
-    this.element = h('div', { class: 'journal' }, h('div', { class: 'bar' }, this.text, this.count), this.trouble, this.list.element)
+    this.element = h('div', { class: 'journal' }, h('div', { class: 'bar' }, this.text, this.count), this.alert, this.list.element)
     Object.assign(this, { events: [], last: null })
   }
 
@@ -25,7 +25,7 @@ export class EventList extends Following {
     const reset = events.findLastIndex(({ type }) => type === 'cloud.reset')
     if (reset >= 0) this.events = []
     this.events = [...events.slice(Math.max(reset, 0)).reverse(), ...this.events].slice(0, KEPT)
-    if (lost) fill(this.trouble, `${lost} events were dropped.`)
+    if (lost) fill(this.alert, `${lost} events were dropped.`)
     if (events.length || this.last === null) this.paint()
     this.last = last
   }

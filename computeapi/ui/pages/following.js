@@ -6,7 +6,7 @@ import { fill } from './dom.js'
 const SELDOM = 15_000
 
 export class Following {
-  // A view has read(), an element `trouble` for errors, and concerns(news) if it is about servers. milliseconds: the
+  // A view has read(), an element `alert` for error messages, and concerns(news) if it is about servers. milliseconds: the
   // interval. rest: the minimum pause after a read, as a multiple of its duration.
   constructor(cloud, milliseconds, rest = 0) {
     Object.assign(this, { cloud, milliseconds, rest, next: 0, looked: 0 })
@@ -43,7 +43,7 @@ export class Following {
     const begun = this.looked = performance.now()
     try {
       await this.read()
-      if (this.failed) fill(this.trouble)
+      if (this.failed) fill(this.alert)
       this.failed = false
     } catch (error) {
       this.fail(error)
@@ -71,7 +71,7 @@ export class Following {
   }
 
   fail(error) {
-    fill(this.trouble, error.message)
+    fill(this.alert, error.message)
   }
 
   // Replace the state of the cloud through the control API. The session ends, because tokens are part of the state.
@@ -82,7 +82,7 @@ export class Following {
       await this.cloud.session.logOut()
     } catch (error) {
       this.show()
-      fill(this.trouble, error.message)
+      fill(this.alert, error.message)
     }
   }
 
@@ -90,10 +90,10 @@ export class Following {
   async control(method, path, document) {
     try {
       const told = await this.cloud.sendControl(method, path, document)
-      fill(this.trouble)
+      fill(this.alert)
       return told ?? {}
     } catch (error) {
-      fill(this.trouble, error.message)
+      fill(this.alert, error.message)
       return null
     } finally {
       this.followNow()

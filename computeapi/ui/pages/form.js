@@ -188,7 +188,7 @@ export class BodyForm {
   mark(name, message) {
     const input = [...this.element.querySelectorAll('[data-name]')].filter((each) => each.dataset.name === name).flatMap((each) => (each.matches('input, select, textarea') ? each : [...each.querySelectorAll('input, select, textarea')].slice(0, 1)))[0]
     if (!input) return false
-    const told = h('p', { class: 'trouble', id: 'refused', role: 'alert' }, message)
+    const told = h('p', { class: 'alert', id: 'refused', role: 'alert' }, message)
     input.setAttribute('aria-invalid', 'true')
     input.setAttribute('aria-describedby', 'refused')
     input.closest('.field').append(told)

@@ -14,9 +14,9 @@ export class HostsView extends Following {
   constructor(cloud) {
     super(cloud, EVERY, REST)
     this.count = h('span', { class: 'quiet count', role: 'status' })
-    this.trouble = h('p', { class: 'trouble', role: 'alert' })
+    this.alert = h('p', { class: 'alert', role: 'alert' })
     this.cards = h('ul', { class: 'cards' })
-    this.element = h('div', { class: 'view' }, h('div', { class: 'bar' }, h('h2', {}, 'Hosts'), this.count), this.trouble, this.cards)
+    this.element = h('div', { class: 'view' }, h('div', { class: 'bar' }, h('h2', {}, 'Hosts'), this.count), this.alert, this.cards)
   }
 
   concerns() {

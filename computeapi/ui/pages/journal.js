@@ -15,13 +15,13 @@ export class Journal extends Following {
     this.service = h('select', { 'aria-label': 'Service', onchange: () => this.paint() }, h('option', { value: '' }, 'Any service'))
     this.outcome = h('select', { 'aria-label': 'Response', onchange: () => this.paint() }, [['', 'Any response'], ['2', '2xx'], ['4', '4xx'], ['5', '5xx'], ['none', 'No response']].map(([value, text]) => h('option', { value }, text)))
     this.count = h('span', { class: 'quiet count' })
-    this.trouble = h('p', { class: 'trouble', role: 'alert' })
+    this.alert = h('p', { class: 'alert', role: 'alert' })
     this.one = h('dialog', { class: 'entry', 'aria-labelledby': 'entry' })
     const head = h('div', { role: 'row', class: 'line asked head' }, ['Response', 'Request', 'Operation', 'Version', 'Duration'].map((text) => h('span', { role: 'columnheader' }, text)))
     this.list = new LongList({ height: 40, label: 'Requests', head, row: (entry, number) => this.row(entry, number), more: () => {} })
     this.element = h('div', { class: 'journal' }, h('div', { class: 'bar' }, this.text, this.service, this.outcome,
       h('button', { type: 'button', onclick: () => this.clear() }, 'Clear'),
-      h('button', { type: 'button', onclick: () => this.save('journal.har', '/journal.har') }, 'Save as .har'), h('button', { type: 'button', onclick: () => this.save('journal.jsonl', '/journal.jsonl') }, '… as .jsonl'), this.count), this.trouble, this.list.element, this.one)
+      h('button', { type: 'button', onclick: () => this.save('journal.har', '/journal.har') }, 'Save as .har'), h('button', { type: 'button', onclick: () => this.save('journal.jsonl', '/journal.jsonl') }, '… as .jsonl'), this.count), this.alert, this.list.element, this.one)
     this.forget()
   }
 

@@ -17,9 +17,9 @@ export class NetworksView extends Following {
     super(cloud, EVERY, REST)
     this.requirements = requirements
     this.count = h('span', { class: 'quiet count', role: 'status' })
-    this.trouble = h('p', { class: 'trouble', role: 'alert' })
+    this.alert = h('p', { class: 'alert', role: 'alert' })
     this.drawing = h('div', { class: 'drawing', tabindex: 0, role: 'group', 'aria-label': 'Drawing of the networks' })
-    this.element = h('div', { class: 'view' }, h('div', { class: 'bar' }, h('h2', {}, 'Networks'), this.count), this.trouble, this.drawing)
+    this.element = h('div', { class: 'view' }, h('div', { class: 'bar' }, h('h2', {}, 'Networks'), this.count), this.alert, this.drawing)
     new ResizeObserver(() => this.draw()).observe(this.drawing)
   }
 

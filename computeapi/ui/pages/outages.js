@@ -11,8 +11,8 @@ export class Outages extends Following {
   constructor(cloud) {
     super(cloud, EVERY)
     this.lists = Object.fromEntries(Object.keys(KINDS).map((kind) => [kind, h('ul', { class: 'rules switches' })]))
-    this.trouble = h('p', { class: 'trouble', role: 'alert' })
-    this.element = h('div', { class: 'two' }, this.trouble, Object.entries(KINDS).map(([kind, text]) => h('section', {}, h('h3', {}, text), this.lists[kind])))
+    this.alert = h('p', { class: 'alert', role: 'alert' })
+    this.element = h('div', { class: 'two' }, this.alert, Object.entries(KINDS).map(([kind, text]) => h('section', {}, h('h3', {}, text), this.lists[kind])))
   }
 
   async read() {
@@ -36,10 +36,10 @@ export class Hints extends Following {
   constructor(cloud) {
     super(cloud, EVERY)
     this.list = h('ul', { class: 'rules' })
-    this.trouble = h('p', { class: 'trouble', role: 'alert' })
+    this.alert = h('p', { class: 'alert', role: 'alert' })
     this.turns = GIVING.map(([on, text]) => h('button', { type: 'button', onclick: () => this.control('PUT', '/hints', { on }) }, text))
     this.element = h('section', { class: 'one' }, h('h3', {}, 'Hints'), h('p', { class: 'quiet' }, 'Hints on what other versions support, in the response header Computeapi-Hint.'),
-      h('div', { class: 'choices' }, this.turns), this.trouble, this.list)
+      h('div', { class: 'choices' }, this.turns), this.alert, this.list)
   }
 
   async read() {

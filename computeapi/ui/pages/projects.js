@@ -13,9 +13,9 @@ export class ProjectsView {
   constructor(cloud) {
     this.cloud = cloud
     this.count = h('span', { class: 'quiet count', role: 'status' })
-    this.trouble = h('p', { class: 'trouble', role: 'alert' })
+    this.alert = h('p', { class: 'alert', role: 'alert' })
     this.cards = h('ul', { class: 'cards' })
-    this.element = h('div', { class: 'view' }, h('div', { class: 'bar' }, h('h2', {}, 'Projects'), this.count), this.trouble, this.cards)
+    this.element = h('div', { class: 'view' }, h('div', { class: 'bar' }, h('h2', {}, 'Projects'), this.count), this.alert, this.cards)
     // Only read the quotas of projects that are visible.
     this.seen = new IntersectionObserver((entries) => {
       for (const { isIntersecting: is, target } of entries) if (is) { this.seen.unobserve(target); this.read(target) }
@@ -28,7 +28,7 @@ export class ProjectsView {
       const projects = who.admin ? (await this.cloud.get('/identity/v3/projects')).projects : [{ id: null, name: who.project, enabled: true }]
       this.paint(projects)
     } catch (error) {
-      fill(this.trouble, error.message)
+      fill(this.alert, error.message)
     }
   }
 
@@ -38,7 +38,7 @@ export class ProjectsView {
 
   paint(projects) {
     this.seen.disconnect()
-    fill(this.trouble)
+    fill(this.alert)
     fill(this.count, `${projects.length} ${projects.length === 1 ? 'project' : 'projects'}`)
     fill(this.cards, projects.map(({ id, name, enabled }) => {
       const loads = h('div', { class: 'loads', 'data-id': id })
@@ -57,7 +57,7 @@ export class ProjectsView {
         return name === 'ram' ? load(text, memory(used), limit < 0 ? limit : memory(limit), unit) : load(text, used, limit)
       }))
     } catch (error) {
-      fill(place, h('p', { class: 'trouble' }, error.message))
+      fill(place, h('p', { class: 'alert' }, error.message))
     }
   }
 }

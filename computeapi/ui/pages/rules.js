@@ -13,7 +13,7 @@ export class RulesView extends Following {
     super(cloud, EVERY)
     Object.assign(this, { name, none, head, one })
     this.list = h('ul', { class: 'rules' })
-    this.trouble = h('p', { class: 'trouble', role: 'alert' })
+    this.alert = h('p', { class: 'alert', role: 'alert' })
     this.news = h('div', { role: 'status' })
     this.form = new ControlForm(cloud, `/${name}`, { text: `Add ${one}`, example, send: async (document) => {
       const answer = await cloud.sendControl('POST', `/${name}`, document)
@@ -21,7 +21,7 @@ export class RulesView extends Following {
       this.followNow()
     } })
     this.element = h('div', { class: 'two' },
-      h('section', {}, h('h3', {}, title), this.list, h('div', { class: 'buttons' }, more?.(this), h('button', { type: 'button', onclick: () => this.control('DELETE', `/${name}`) }, 'Remove all')), this.trouble),
+      h('section', {}, h('h3', {}, title), this.list, h('div', { class: 'buttons' }, more?.(this), h('button', { type: 'button', onclick: () => this.control('DELETE', `/${name}`) }, 'Remove all')), this.alert),
       h('section', {}, h('h3', {}, `A new ${one.replace(/^\w+ /, '')}`), this.form.element, this.news))
   }
 

@@ -15,10 +15,10 @@ export class Scenes {
     this.text.value = EXAMPLE
     this.file = h('input', { type: 'file', accept: '.yaml,.yml,.json', 'aria-label': 'File to add', onchange: () => this.readFile() })
     this.hashes = h('input', { type: 'checkbox' })
-    this.trouble = h('p', { class: 'trouble', role: 'alert' })
+    this.alert = h('p', { class: 'alert', role: 'alert' })
     this.news = h('div', { role: 'status' })
     this.element = h('div', { class: 'two' },
-      h('section', {}, h('h3', {}, 'Add to the cloud'), h('form', { onsubmit: (event) => { event.preventDefault(); this.load() } }, this.file, this.text, this.trouble,
+      h('section', {}, h('h3', {}, 'Add to the cloud'), h('form', { onsubmit: (event) => { event.preventDefault(); this.load() } }, this.file, this.text, this.alert,
         h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'main' }, 'Add')), this.news)),
       h('section', {}, h('h3', {}, 'Export the cloud'), h('label', { class: 'count' }, this.hashes, ' with hashes of passwords'),
         h('div', { class: 'buttons' }, h('button', { type: 'button', onclick: () => this.save() }, 'Save as cloud.yaml')), h('p', { class: 'quiet' }, 'Load the file to create a cloud like this one.')))
@@ -36,13 +36,13 @@ export class Scenes {
   }
 
   async load() {
-    fill(this.trouble)
+    fill(this.alert)
     fill(this.news)
     try {
       const { accounts } = await this.cloud.sendControl('POST', '/load', { document: this.text.value })
       fill(this.news, h('p', {}, 'Added to the cloud.'), accounts.length > 0 && h('ul', { class: 'rules' }, accounts.map((account) => h('li', { class: 'card' }, facts(account)))))
     } catch (error) {
-      fill(this.trouble, error.message)
+      fill(this.alert, error.message)
     }
   }
 
@@ -50,7 +50,7 @@ export class Scenes {
     try {
       keep('cloud.yaml', 'application/yaml', await this.cloud.textOfControl(`/export?hashes=${this.hashes.checked}`))
     } catch (error) {
-      fill(this.trouble, error.message)
+      fill(this.alert, error.message)
     }
   }
 }
@@ -61,13 +61,13 @@ export class DryRuns {
     const server = { name: 'web', flavorRef: '1', imageRef: '', networks: 'none' }
     this.form = new ControlForm(cloud, '/dry-run', { text: 'Dry run', example: { server, microversion: cloud.newest, user: 'demo' },
       send: async (document) => fill(this.told, report(await cloud.sendControl('POST', '/dry-run', document))) })
-    this.trouble = h('p', { class: 'trouble', role: 'alert' })
-    this.element = h('div', { class: 'two' }, h('section', {}, h('h3', {}, 'A request for servers'), h('p', { class: 'quiet' }, 'The request is checked like a real one, but nothing is created.'), this.form.element, this.trouble),
+    this.alert = h('p', { class: 'alert', role: 'alert' })
+    this.element = h('div', { class: 'two' }, h('section', {}, h('h3', {}, 'A request for servers'), h('p', { class: 'quiet' }, 'The request is checked like a real one, but nothing is created.'), this.form.element, this.alert),
       h('section', {}, h('h3', {}, 'Result'), this.told))
   }
 
   show() {
-    this.form.show().catch((error) => fill(this.trouble, error.message))
+    this.form.show().catch((error) => fill(this.alert, error.message))
   }
 
   hide() {

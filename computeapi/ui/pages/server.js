@@ -17,13 +17,13 @@ export class ServerView extends Following {
     this.requirements = requirements
     this.head = h('header', { class: 'about' })
     this.buttons = h('div', { class: 'actions' })
-    this.trouble = h('p', { class: 'trouble', role: 'alert' })
+    this.alert = h('p', { class: 'alert', role: 'alert' })
     this.facts = h('dl', { class: 'facts' })
     this.past = h('ol', { class: 'past' })
     this.log = h('pre', { tabindex: 0, role: 'group', 'aria-label': 'Console log' })
     this.logged = h('details', { class: 'log', ontoggle: () => this.readLog() }, h('summary', {}, 'Console log'), this.log)
     this.question = h('dialog', { 'aria-labelledby': 'question' })
-    this.element = h('div', { class: 'view server' }, h('a', { class: 'back', href: '#/servers' }, 'Servers'), this.head, this.trouble,
+    this.element = h('div', { class: 'view server' }, h('a', { class: 'back', href: '#/servers' }, 'Servers'), this.head, this.alert,
       h('section', {}, h('h3', {}, 'Actions'), this.buttons), h('section', {}, h('h3', {}, 'Details'), this.facts), this.logged,
       h('section', {}, h('h3', {}, 'History'), this.past), this.question)
   }
@@ -32,7 +32,7 @@ export class ServerView extends Following {
     if (id !== this.id) {
       Object.assign(this, { id, of: null, server: null, told: new Map(), shown: null, happened: null })
       fill(this.head, h('p', { class: 'quiet' }, 'Loading …'))
-      for (const part of [this.buttons, this.facts, this.past, this.log, this.trouble]) fill(part)
+      for (const part of [this.buttons, this.facts, this.past, this.log, this.alert]) fill(part)
       this.logged.open = false
     }
     this.look()
@@ -135,11 +135,11 @@ export class ServerView extends Following {
   }
 
   async act({ method, action }, document) {
-    fill(this.trouble)
+    fill(this.alert)
     try {
       await this.cloud.send(method, this.path + (action ? '/action' : ''), document)
     } catch (error) {
-      fill(this.trouble, error.message)
+      fill(this.alert, error.message)
       return
     }
     if (FINAL.has(action ?? 'delete')) {
@@ -151,14 +151,14 @@ export class ServerView extends Following {
   async openConsole() {
     // A popup blocker would block a window that is opened later than the click.
     const opened = open('', '_blank')
-    if (!opened) return fill(this.trouble, 'The browser blocked the console window. Allow pop-ups for this page.')
+    if (!opened) return fill(this.alert, 'The browser blocked the console window. Allow pop-ups for this page.')
     try {
       const { remote_console: console } = await this.cloud.send('POST', `${this.path}/remote-consoles`, { remote_console: { protocol: 'vnc', type: 'novnc' } })
       opened.opener = null
       opened.location = console.url
     } catch (error) {
       opened.close()
-      fill(this.trouble, error.message)
+      fill(this.alert, error.message)
     }
   }
 
@@ -209,7 +209,7 @@ export class ServerView extends Following {
 
   happening({ action, start_time: start, message, request_id: id }) {
     const events = [...(this.told.get(id)?.events ?? [])].reverse()
-    return h('li', { class: message ? 'bad' : null }, h('p', {}, h('b', {}, action), ' ', h('time', { datetime: start, title: start, class: 'quiet' }, `${ago(start)} ago`), message && h('span', { class: 'trouble' }, ` ${message}`)),
+    return h('li', { class: message ? 'bad' : null }, h('p', {}, h('b', {}, action), ' ', h('time', { datetime: start, title: start, class: 'quiet' }, `${ago(start)} ago`), message && h('span', { class: 'alert' }, ` ${message}`)),
       events.length > 0 && h('ul', {}, events.map(({ event, start_time: begun, finish_time: end, result, host }) => h('li', { class: result === 'Error' ? 'bad' : null },
         h('code', {}, event.replace(/^compute_/, '').replaceAll('_', ' ')), ' ', h('span', { class: 'quiet' }, end ? lasted(begun, end) : 'in progress', host && ` on ${host}`)))))
   }

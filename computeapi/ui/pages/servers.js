@@ -20,11 +20,11 @@ export class ServersView extends Following {
     this.status = h('select', { 'aria-label': 'Status', onchange: () => this.begin() },
       h('option', { value: '' }, 'Any status'), STATUSES.map((each) => h('option', {}, each)))
     this.count = h('span', { class: 'quiet count', role: 'status' })
-    this.trouble = h('p', { class: 'trouble', role: 'alert' })
+    this.alert = h('p', { class: 'alert', role: 'alert' })
     const head = h('div', { role: 'row', class: 'line head' }, ['Name', 'Status', 'Flavor', 'Addresses', 'Host', 'Created'].map((text) => h('span', { role: 'columnheader' }, text)))
     this.list = new LongList({ height: 44, label: 'Servers', head, row: (server, number) => this.row(server, number), more: () => this.fetchMore() })
     this.element = h('div', { class: 'view servers' },
-      h('div', { class: 'bar' }, h('h2', {}, 'Servers'), this.name, this.status, this.count), this.trouble, this.list.element)
+      h('div', { class: 'bar' }, h('h2', {}, 'Servers'), this.name, this.status, this.count), this.alert, this.list.element)
   }
 
   // Start to follow. What was shown before stays until there is something else.
@@ -67,7 +67,7 @@ export class ServersView extends Following {
       // The page may not contain what was read meanwhile, so read it again.
       if (since !== null) this.since = since
       this.ended = servers.length < PAGE
-      fill(this.trouble)
+      fill(this.alert)
     } catch (error) {
       if (turn === this.turn) {
         this.ended = true

@@ -69,23 +69,23 @@ export function corner(session) {
 function loginDialog(session) {
   const user = h('input', { name: 'user', value: 'admin', required: true, autocomplete: 'username', autocapitalize: 'none', spellcheck: 'false' })
   const password = h('input', { name: 'password', type: 'password', required: true, autocomplete: 'current-password' })
-  const trouble = h('p', { class: 'trouble', role: 'alert' })
+  const alert = h('p', { class: 'alert', role: 'alert' })
   const button = h('button', { type: 'submit', class: 'main' }, 'Log in')
-  const dialog = h('dialog', { 'aria-labelledby': 'login', onclose: () => { form.reset(); fill(trouble) } })
+  const dialog = h('dialog', { 'aria-labelledby': 'login', onclose: () => { form.reset(); fill(alert) } })
   const form = h('form', { onsubmit: (event) => { event.preventDefault(); submit() } },
     h('h2', { id: 'login' }, 'Log in'),
     h('p', { class: 'quiet' }, 'Use a user name and password of this cloud. ', h('code', {}, 'serve'), ' prints them and stores them in ', h('code', {}, 'clouds.yaml'), '.'),
-    h('label', {}, 'User', user), h('label', {}, 'Password', password), trouble,
+    h('label', {}, 'User', user), h('label', {}, 'Password', password), alert,
     h('div', { class: 'buttons' }, h('button', { type: 'button', onclick: () => dialog.close() }, 'Cancel'), button))
   dialog.append(form)
   async function submit() {
     button.disabled = true
-    fill(trouble)
+    fill(alert)
     try {
       await session.logIn(user.value, password.value)
       dialog.close()
     } catch (error) {
-      fill(trouble, error.message)
+      fill(alert, error.message)
       password.select()
     } finally {
       button.disabled = false

@@ -16,13 +16,13 @@ export class TimeAndSnapshots extends Following {
     this.rates = h('div', { class: 'choices' })
     this.name = h('input', { type: 'text', required: true, maxlength: 60, 'aria-label': 'Name of a new snapshot', placeholder: 'Name', autocomplete: 'off' })
     this.snapshots = h('ul', { class: 'rules' })
-    this.trouble = h('p', { class: 'trouble', role: 'alert' })
+    this.alert = h('p', { class: 'alert', role: 'alert' })
     const step = ([seconds, text]) => h('button', { type: 'button', onclick: () => this.control('POST', '/clock/step', { seconds }) }, text)
     this.element = h('div', { class: 'two' },
       h('section', {}, h('h3', {}, 'The clock'), this.now, this.rates, h('div', { class: 'choices' }, STEPS.map(step), h('button', { type: 'button', onclick: () => this.control('DELETE', '/clock') }, 'Real time'))),
       h('section', {}, h('h3', {}, 'Snapshots'), h('form', { class: 'bar', onsubmit: (event) => { event.preventDefault(); this.takeSnapshot() } }, this.name, h('button', { type: 'submit' }, 'Take snapshot')),
         this.snapshots, h('button', { type: 'button', class: 'final', onclick: () => this.controlAll('POST', '/reset') }, 'Reset the cloud'),
-        h('p', { class: 'quiet' }, 'A reset restores the initial state, and deletes the other snapshots, the journal and all rules. A reset or restore also ends your session, which the restored state does not contain.')), this.trouble)
+        h('p', { class: 'quiet' }, 'A reset restores the initial state, and deletes the other snapshots, the journal and all rules. A reset or restore also ends your session, which the restored state does not contain.')), this.alert)
   }
 
   async read() {

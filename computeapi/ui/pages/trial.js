@@ -17,7 +17,7 @@ export class Trial {
     this.copies = h('div', { class: 'copies' })
     this.editor = new BodyEditor(() => this.copy())
     this.body = this.editor.text
-    this.trouble = this.editor.trouble
+    this.alert = this.editor.alert
     this.send = h('button', { type: 'submit', class: 'main' }, 'Send')
     this.element = h('section', { class: 'trial' }, h('h3', {}, 'Try it'), this.inside = h('div', {}))
     this.chosen = 'curl'
@@ -57,7 +57,7 @@ export class Trial {
         ? h('details', {}, h('summary', {}, `${inQuery.length} query parameters`), h('div', { class: 'inputs' }, inQuery.map(labelled)))
         : h('div', { class: 'inputs' }, inQuery.map(labelled))),
       step.body !== undefined && this.editor.element,
-      this.trouble, h('div', { class: 'buttons' }, this.send, h('span', { class: 'quiet' }, `at ${this.version}, as ${this.session.who.user}`))),
+      this.alert, h('div', { class: 'buttons' }, this.send, h('span', { class: 'quiet' }, `at ${this.version}, as ${this.session.who.user}`))),
     this.answer, h('details', { class: 'take' }, h('summary', {}, 'Copy as …'), this.copies))
     if (step.body !== undefined) this.editor.show(this.nodes, step.body, this.body.value)
     this.copy()
@@ -80,7 +80,7 @@ export class Trial {
       const body = this.step.body === undefined ? undefined : JSON.stringify(document.value)
       this.showAnswer(await this.session.ask(`/v2.1${this.path}`, { method, version: this.version, body }))
     } catch (error) {
-      fill(this.trouble, `No response: ${error.message}`)
+      fill(this.alert, `No response: ${error.message}`)
     } finally {
       this.send.disabled = false
     }
