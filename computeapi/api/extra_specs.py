@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 
 from oslo_utils import strutils
 
+from computeapi.compute.scheduler.requirements import GROUP_POLICIES
 from computeapi.db.flavors import Flavor
 from computeapi.errors import Invalid, NotFound
 from computeapi.resource_classes import KNOWN as RESOURCE_CLASSES
@@ -65,7 +66,7 @@ TREES = (
 KNOWN: tuple[tuple[str, Check], ...] = (
     ('accel:device_profile|aggregate_instance_extra_specs:.+|vmware:(hw_version|storage_policy)', anything),
     (rf'capabilities:({CAPABILITIES}|({TREES})(:\w+)*)', anything),
-    ('group_policy', one_of('isolate', 'none')),
+    ('group_policy', one_of(*GROUP_POLICIES)),
     ('(hw:)?hide_hypervisor_id|hw_rng:allowed', boolean),
     ('hw:(boot_menu|cpu_realtime|ephemeral_encryption|locked_memory|mem_encryption|pmu)', boolean),
     ('hw:(vif_multiqueue_enabled|virtio_packed_ring)', boolean),

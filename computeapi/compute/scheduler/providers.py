@@ -8,7 +8,7 @@ from collections.abc import Set
 import sqlalchemy as sa
 
 from computeapi.backends.hypervisor import Capability
-from computeapi.compute.scheduler.requirements import Groups, are_valid, special, total
+from computeapi.compute.scheduler.requirements import ISOLATE, Groups, are_valid, special, total
 from computeapi.compute.scheduler.spec import Spec
 from computeapi.compute.traits import present
 from computeapi.db import host_providers
@@ -19,9 +19,8 @@ from computeapi.db.host_providers import HostProvider
 def suitable(connection: sa.Connection, spec: Spec, usual: frozenset[Capability]) -> dict[str, Held]:
     """By suitable host, what the server will hold of its provider. usual: the capabilities of hosts without agents."""
     groups = spec.groups
-    if not are_valid(groups, spec.group_policy):
-        return {}
-    if spec.group_policy == 'isolate' and len(groups.keys() - {''}) > 1:
+    several = len(groups.keys() - {''}) > 1
+    if not are_valid(groups, spec.group_policy) or (several and spec.group_policy == ISOLATE):
         return {}
     providers = host_providers.select(connection, spec.host)
     fit = {host: each for host, each in providers.items() if has_traits(each, groups, usual)}

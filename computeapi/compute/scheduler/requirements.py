@@ -14,6 +14,9 @@ from computeapi.resource_classes import KNOWN, SIZES
 
 KEY = re.compile(r'(resources|trait)([a-zA-Z0-9_-]{0,64}):(.+)')
 RESOURCE_CLASS = re.compile(KNOWN)
+ISOLATE = 'isolate'
+"""The group policy with which each numbered group needs a provider of its own."""
+GROUP_POLICIES = (ISOLATE, 'none')
 MOST = 2**31 - 1
 """The largest amount in Placement; no host has more."""
 
@@ -77,7 +80,7 @@ def are_valid(groups: Groups, policy: str | None) -> bool:
     """Whether Placement accepts the groups: it only searches providers for resources, and several numbered groups need
     a policy, which Nova takes from the flavor."""
     numbered = [group for name, group in groups.items() if name]
-    return all(group.resources for group in numbered) and (len(numbered) < 2 or policy in ('isolate', 'none'))
+    return all(group.resources for group in numbered) and (len(numbered) < 2 or policy in GROUP_POLICIES)
 
 
 def sizes_in(extra_specs: Mapping[str, str]) -> dict[str, int]:

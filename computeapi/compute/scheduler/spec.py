@@ -61,7 +61,7 @@ class Spec:
 
     @property
     def group_policy(self) -> str | None:
-        """'isolate' if each numbered group needs a provider of its own, 'none' if they can share providers."""
+        """One of GROUP_POLICIES, if it is valid."""
         return self.extra_specs.get('group_policy')
 
     @classmethod

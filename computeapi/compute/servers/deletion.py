@@ -1,6 +1,7 @@
 """Deleting servers, at once or after a period in which they can be restored, and everything that goes with them."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import timedelta
 
 from computeapi.backends.hypervisor import PowerState
@@ -20,14 +21,7 @@ from computeapi.db.servers import Server
 from computeapi.states import GOING, TaskState, VMState
 
 DELETE = Transition('delete', during=TaskState.DELETING, while_doing=None, launched=False)
-FORCE_DELETE = Transition(
-    'delete',
-    kind='forceDelete',
-    api_name='forceDelete',
-    during=TaskState.DELETING,
-    while_doing=None,
-    launched=False,
-)
+FORCE_DELETE = replace(DELETE, kind='forceDelete', api_name='forceDelete')
 SOFT_DELETE = Transition('delete', kind='soft_delete', during=TaskState.SOFT_DELETING, while_doing=None)
 RECLAIM = Transition('reclaim', steps=(TaskState.DELETING,))
 RESTORE = Transition('restore', during=TaskState.RESTORING, allowed={VMState.SOFT_DELETED}, tells_lock=False)

@@ -15,7 +15,7 @@ from computeapi.backends.placement import Candidate, Chosen, PlacementRefused, R
 from computeapi.compute.mirror import Mirror
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import HostState, Spec
-from computeapi.compute.scheduler.requirements import RequestGroup, are_valid, special
+from computeapi.compute.scheduler.requirements import ISOLATE, RequestGroup, are_valid, special
 from computeapi.compute.servers import placement, ports
 from computeapi.compute.tasks.job import Job
 from computeapi.context import Context
@@ -152,7 +152,7 @@ def extra_resources(mirror: Mirror, requesting: Sequence[Port], spec: Spec | Non
         return {}
     requests = [*own, *(each for port in requesting for each in requests_of(port))]
     together = [group for port in requesting for group in [(port.resource_request or {}).get('same_subtree')] if group]
-    hosts = mirror.hosts_for(requests, together, isolated=spec is not None and spec.group_policy == 'isolate')
+    hosts = mirror.hosts_for(requests, together, isolated=spec is not None and spec.group_policy == ISOLATE)
     return {host: _extra_of(found, requesting) for host, found in hosts.items()}
 
 
