@@ -197,9 +197,8 @@ def asked(store):
         if statement not in TIMES and not statement.startswith('BEGIN'):
             seen.append(statement)
 
-    sa.event.listen(store.engine, 'before_cursor_execute', note)
-    yield seen
-    sa.event.remove(store.engine, 'before_cursor_execute', note)
+    with databases.listened(store.engine, 'before_cursor_execute', note):
+        yield seen
 
 
 @pytest.fixture

@@ -45,3 +45,15 @@ def _administer(url, statement):
     with engine.connect() as connection:
         connection.exec_driver_sql(statement)
     engine.dispose()
+
+
+@contextmanager
+def listened(engine, event, listener):
+    """Listens meanwhile. Without a listener, constant queries bypass SQLAlchemy's execution."""
+    sa.event.listen(engine, event, listener)
+    try:
+        yield
+    finally:
+        sa.event.remove(engine, event, listener)
+        # It stays set otherwise.
+        engine._has_events = False

@@ -127,8 +127,8 @@ def page(
     The marker is a request ID; Invalid for an unknown one.
     """
     if page.marker is None and since is None and before is None:
-        first = listing.beginning(OF_SERVER, NEWEST_FIRST, page.limit)
-        return ACTIONS.all(connection, first, {'its_server': server_id})
+        parameters = {'its_server': server_id}
+        return ACTIONS.all(connection, *listing.beginning(OF_SERVER, NEWEST_FIRST, page.limit, parameters))
     where = []
     if since is not None:
         where.append(actions.c.updated_at >= since)

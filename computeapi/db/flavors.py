@@ -60,7 +60,7 @@ def page(
     parameters = {'memory_mb': min_memory_mb, 'root_gb': min_root_gb, 'is_public': is_public, 'project_id': granted_to}
     chosen, order = _chosen(is_public is not None, granted_to is not None), listing.ordered(flavors, page, 'id')
     if name is None and page.marker is None:
-        return FLAVORS.all(connection, listing.beginning(chosen, tuple(order), page.limit), parameters)
+        return FLAVORS.all(connection, *listing.beginning(chosen, order, page.limit, parameters))
     where = [] if name is None else [flavors.c.name.contains(name, autoescape=True)]
     marked, chosen = [flavors.c.flavorid == page.marker], chosen.params(parameters)
     return FLAVORS.all(connection, listing.paged(connection, chosen, order, page, marked=marked, where=where))

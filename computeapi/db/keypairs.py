@@ -31,7 +31,7 @@ def page(connection: sa.Connection, user_id: str, page: Page) -> list[Keypair]:
     """One page of the user's key pairs, by name; Invalid for an unknown marker."""
     order, parameters = ((keypairs.c.name, False),), {'user_id': user_id}
     if page.marker is None:
-        return KEYPAIRS.all(connection, listing.beginning(OF_USER, order, page.limit), parameters)
+        return KEYPAIRS.all(connection, *listing.beginning(OF_USER, order, page.limit, parameters))
     marked = [keypairs.c.name == page.marker]
     statement = listing.paged(connection, OF_USER.params(parameters), order, page, marked=marked, unknown=NO_MARKER)
     return KEYPAIRS.all(connection, statement)

@@ -29,6 +29,7 @@ class Page(NamedTuple):
 
 WHOLE = Page()
 MAX_PAGE = 1000
+LIMIT = 'page_limit'
 
 NEWEST_FIRST = (('created_at', 'desc'),)
 """The default order of lists, in the API's terms."""
@@ -70,12 +71,23 @@ def paged(
     return statement.where(*chosen).order_by(*order_by(order)).limit(page.limit)
 
 
-@functools.lru_cache(maxsize=256)
 def beginning(
-    statement: sa.Select[Any], order: tuple[tuple[sa.ColumnElement[Any], bool], ...], limit: int | None
+    statement: sa.Select[Any], order: Order, limit: int | None, parameters: Mapping[str, Any]
+) -> tuple[sa.Select[Any], Mapping[str, Any]]:
+    """Like `paged`, for a page without a marker of a statement that is built once; also its parameters."""
+    return _beginning(statement, tuple(order), limit is not None), {**parameters, LIMIT: limit}
+
+
+@functools.cache
+def _beginning(
+    statement: sa.Select[Any], order: tuple[tuple[sa.ColumnElement[Any], bool], ...], limited: bool
 ) -> sa.Select[Any]:
-    """Like `paged`, for a page without a marker; cached, for statements that are built once."""
-    return statement.order_by(*order_by(order)).limit(limit)
+    return limit_to(statement.order_by(*order_by(order)), limited)
+
+
+def limit_to(statement: sa.Select[Any], limited: bool) -> sa.Select[Any]:
+    """The statement with the parameter LIMIT, if its rows are limited."""
+    return statement.limit(sa.bindparam(LIMIT, type_=sa.Integer)) if limited else statement
 
 
 def ordered(table: sa.Table, page: Page, *further: str) -> Order:

@@ -32,7 +32,7 @@ class Belongings:
         without any have empty ones."""
         found: dict[str, dict[str, Any]] = {name: {owner_id: {} for owner_id in owner_ids} for name in self.names}
         tags: dict[str, tuple[str, ...]] = dict.fromkeys(owner_ids, ())
-        rows = self.among.find(connection, owner_ids).all() if self.among and owner_ids else []
+        rows = self.among.rows(connection, owner_ids) if self.among and owner_ids else []
         for part, owner_id, name, value in sorted(rows, key=lambda row: row[2]):
             if part == TAGS:
                 tags[owner_id] += (name,)

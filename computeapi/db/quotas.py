@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from computeapi.db import quota_usages
+from computeapi.db.constant_queries import Query, fetch
 from computeapi.db.records import lock_row, upsert
 from computeapi.db.tables.compute import quota_classes, quota_locks, quotas
 
@@ -62,11 +63,11 @@ def bounds(
 
 
 def _bounds(
-    connection: sa.Connection, statement: sa.Executable, class_name: str, project_id: str, user_id: str | None
+    connection: sa.Connection, statement: Query, class_name: str, project_id: str, user_id: str | None
 ) -> QuotaBounds:
     whose = {'class': class_name, 'project': project_id, 'holder': project_id, 'user': user_id or None}
     found = QuotaBounds({}, {}, {}, Counter())
-    for resource, amount, place in connection.execute(statement, whose):
+    for resource, amount, place in fetch(connection, statement, whose):
         found[place][resource] = int(amount)
     return found
 

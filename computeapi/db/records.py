@@ -13,6 +13,8 @@ from typing import Any, Generic, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
+from computeapi.db.constant_queries import Query, Row, fetch
+
 K = TypeVar('K')
 R = TypeVar('R')
 T = TypeVar('T')
@@ -30,22 +32,22 @@ class Rows(Generic[R]):
         self.columns = [others[name] if name in others else table.c[name] for name in required(record)]
         self.select = sa.select(*self.columns)
 
-    def all(
-        self, connection: sa.Connection, statement: sa.Executable, parameters: Mapping[str, Any] | None = None
-    ) -> list[R]:
-        """The records of a statement built from `select`."""
-        return self.of(connection.execute(statement, parameters).all())
+    def all(self, connection: sa.Connection, statement: Query, parameters: Mapping[str, Any] | None = None) -> list[R]:
+        """The records of a statement built from `select`; parameters: only for one that is built once."""
+        return self.of(fetch(connection, statement, parameters))
 
-    def of(self, rows: Iterable[sa.Row[Any]]) -> list[R]:
+    def of(self, rows: Iterable[Row]) -> list[R]:
         """The records of the result of a statement built from `select`."""
         record = self.record
         return [record(*row) for row in rows]
 
     def first(
-        self, connection: sa.Connection, statement: sa.Executable, parameters: Mapping[str, Any] | None = None
+        self, connection: sa.Connection, statement: Query, parameters: Mapping[str, Any] | None = None
     ) -> R | None:
-        row = connection.execute(statement, parameters).first()
-        return None if row is None else self.record(*row)
+        """The record of a statement with at most one row, built from `select`; parameters: only for one that is built
+        once."""
+        rows = fetch(connection, statement, parameters)
+        return self.record(*rows[0]) if rows else None
 
     def find(self, connection: sa.Connection, /, *, lock: bool = False, **values: Any) -> R | None:
         """The record with these values; `lock` locks it for this transaction."""
@@ -145,10 +147,19 @@ class Among:
         self, connection: sa.Connection, values: Collection[Any], parameters: Mapping[str, Any] | None = None
     ) -> sa.CursorResult[*tuple[Any, ...]]:
         """The rows with one of these values; parameters: further parameters of the statement."""
+        return connection.execute(*self._found_by(connection, values, parameters))
+
+    def rows(self, connection: sa.Connection, values: Collection[Any]) -> Sequence[Row]:
+        """The rows with one of these values, as mere sequences."""
+        return fetch(connection, *self._found_by(connection, values))
+
+    def _found_by(
+        self, connection: sa.Connection, values: Collection[Any], parameters: Mapping[str, Any] | None = None
+    ) -> tuple[Any, Mapping[str, Any]]:
+        """A statement and its parameters."""
         if len(values) == 1:
-            return connection.execute(self._one, {**(parameters or {}), 'value': next(iter(values))})
-        among = {**(parameters or {}), 'values': list(values)}
-        return connection.execute(self._several(connection.dialect.name), among)
+            return self._one, {**(parameters or {}), 'value': next(iter(values))}
+        return self._several(connection.dialect.name), {**(parameters or {}), 'values': list(values)}
 
     @functools.cached_property
     def _one(self) -> Any:

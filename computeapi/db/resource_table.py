@@ -9,10 +9,10 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.context import Context
 from computeapi.db import listing, pairs
+from computeapi.db.constant_queries import fetch
 from computeapi.db.listing import Clause, Page
 from computeapi.db.ownership import CALLER, own_rows, owned
 from computeapi.db.pairs import TAGS, Belongings
-from computeapi.db.records import dicts
 
 Facts = dict[str, Any]
 
@@ -120,7 +120,7 @@ class ResourceTable:
     def _load(
         self, connection: sa.Connection, statement: sa.Select[Any], parameters: Mapping[str, Any] | None = None
     ) -> list[Facts]:
-        rows = dicts(connection.execute(statement, parameters))
+        rows = [dict(zip(self.columns, row, strict=True)) for row in fetch(connection, statement, parameters)]
         ids = [row['id'] for row in rows]
         parts: dict[str, Mapping[str, Any]] = {**self.belongings.of(connection, ids)}
         parts.update({name: find(connection, ids) for name, find in self.found.items()})

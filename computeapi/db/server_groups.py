@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from computeapi.db import quota_usages
 from computeapi.db import servers as rows
+from computeapi.db.listing import LIMIT, limit_to
 from computeapi.db.records import Among, Rows, grouped
 from computeapi.db.tables.compute import ServerGroup, server_groups
 from computeapi.db.tables.servers import servers
@@ -35,13 +36,15 @@ def select(
 
     Groups with members come first; otherwise they are in the order of creation.
     """
-    statement = _page(project_id is not None, limit, offset)
-    return _with_members(connection, GROUPS.all(connection, statement, {'its_project': project_id}))
+    statement = _page(project_id is not None, limit is not None)
+    parameters = {'its_project': project_id, LIMIT: limit, 'page_offset': offset}
+    return _with_members(connection, GROUPS.all(connection, statement, parameters))
 
 
-@functools.lru_cache(maxsize=256)
-def _page(owned: bool, limit: int | None, offset: int) -> sa.Select[Any]:
-    statement = GROUPS.select.order_by(IN_USE.desc(), server_groups.c.id).limit(limit).offset(offset)
+@functools.cache
+def _page(owned: bool, limited: bool) -> sa.Select[Any]:
+    offset = sa.bindparam('page_offset', type_=sa.Integer)
+    statement = limit_to(GROUPS.select.order_by(IN_USE.desc(), server_groups.c.id), limited).offset(offset)
     return statement.where(server_groups.c.project_id == sa.bindparam('its_project')) if owned else statement
 
 
@@ -51,7 +54,7 @@ def lock(connection: sa.Connection, group_id: str) -> None:
 
 
 def _with_members(connection: sa.Connection, groups: Sequence[ServerGroup]) -> list[ServerGroup]:
-    rows = MEMBERS.find(connection, [group.uuid for group in groups])
+    rows = MEMBERS.rows(connection, [group.uuid for group in groups])
     members = grouped((group_id, server_id) for group_id, server_id in rows)
     return [group._replace(members=members.get(group.uuid, ())) for group in groups]
 

@@ -11,6 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi.db import addresses, quota_usages, records, services
+from computeapi.db.constant_queries import fetch
 from computeapi.db.engine import conflicts
 from computeapi.db.records import Among, Rows
 from computeapi.db.services import ComputeService
@@ -51,6 +52,12 @@ LISTED = Rows(Server, servers, **{name: sa.null().label(name) for name in UNLIST
 EVERYTHING: Mapping[str, Any] = {}
 ANY = SERVERS.select.where(servers.c.uuid == sa.bindparam('id'))
 LIVING = ANY.where(servers.c.deleted_at.is_(None))
+FINDING = {
+    (deleted, lock): query.with_for_update() if lock else query
+    for deleted, query in ((False, LIVING), (True, ANY))
+    for lock in (False, True)
+}
+"""The statements of `get`, by its arguments."""
 IDS: sa.BindParameter[Any] = sa.bindparam('ids', expanding=True)
 SERVED = sa.select(*SERVERS.columns, *services.SERVICES.columns).outerjoin_from(
     servers, compute_services, services.runs(servers.c.host)
@@ -105,8 +112,7 @@ def get(
         server = _served(connection, SERVED_ANY if deleted else SERVED_LIVING, server_id)
         needs = set(needs) - {SERVICE}
     else:
-        statement = ANY if deleted else LIVING
-        server = SERVERS.first(connection, statement.with_for_update() if lock else statement, {'id': server_id})
+        server = SERVERS.first(connection, FINDING[deleted, lock], {'id': server_id})
     if server is not None:
         load(connection, [server], needs)
     return server
@@ -114,10 +120,10 @@ def get(
 
 def _served(connection: sa.Connection, statement: sa.Select[Any], server_id: str) -> Server | None:
     """The server with its service, in one statement instead of two."""
-    row = connection.execute(statement, {'id': server_id}).first()
-    if row is None:
+    rows = fetch(connection, statement, {'id': server_id})
+    if not rows:
         return None
-    own = len(SERVERS.columns)
+    row, own = rows[0], len(SERVERS.columns)
     server = Server(*row[:own])
     if row[own] is not None:
         server.service = ComputeService(*row[own:])
@@ -182,11 +188,11 @@ def load(connection: sa.Connection, found: Sequence[Server], needs: Collection[s
     if not by_id:
         return
     if TAGS in needs or VOLUMES in needs:
-        for row in TAGS_AND_VOLUMES_OF.find(connection, by_id).all():
-            if row.id is None:
-                by_id[row.server_id].tags.append(row.tag)
+        for each in DEVICES.of(TAGS_AND_VOLUMES_OF.rows(connection, by_id)):
+            if each.id is None:
+                by_id[each.server_id].tags.append(each.tag)
             else:
-                by_id[row.server_id].volumes.append(BlockDevice(*row))
+                by_id[each.server_id].volumes.append(each)
     if SERVICE in needs:
         hosts = {server.host for server in found if server.host}
         by_host = {service.host: service for service in services.of_compute_hosts(connection, hosts)}
@@ -196,7 +202,7 @@ def load(connection: sa.Connection, found: Sequence[Server], needs: Collection[s
 
 def block_devices_of(connection: sa.Connection, server_ids: Sequence[str]) -> list[BlockDevice]:
     """All disks of these servers, in the order in which they were attached."""
-    return DEVICES.of(DEVICES_OF.find(connection, server_ids).all())
+    return DEVICES.of(DEVICES_OF.rows(connection, server_ids))
 
 
 def on_volume(connection: sa.Connection, volume_id: str) -> list[BlockDevice]:

@@ -58,7 +58,7 @@ def get(connection: sa.Connection, identifier: str) -> ComputeService | None:
 
 def of_compute_hosts(connection: sa.Connection, hosts: Collection[str]) -> list[ComputeService]:
     """The compute services of these hosts."""
-    return SERVICES.of(OF_COMPUTE_HOSTS.find(connection, hosts).all())
+    return SERVICES.of(OF_COMPUTE_HOSTS.rows(connection, hosts))
 
 
 def of_compute_host(connection: sa.Connection, host: str | None) -> ComputeService | None:

@@ -18,6 +18,7 @@ from computeapi.db.allocations import Amounts, count, leave, miscounted, release
 from computeapi.db.hypervisors import of_host
 from computeapi.db.tables.compute import allocations, hypervisors, placement_changes, server_groups
 from computeapi.errors import Conflict
+from tests.databases import listened
 
 MANY = 20
 
@@ -189,9 +190,8 @@ def locking_plans(store):
             rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
             found.append(next((row for row in rows if row.get('table') == 'hypervisors'), rows[0]))
 
-    sa.event.listen(store.engine, 'after_cursor_execute', explain)
-    yield found
-    sa.event.remove(store.engine, 'after_cursor_execute', explain)
+    with listened(store.engine, 'after_cursor_execute', explain):
+        yield found
 
 
 def test_what_is_held_of_a_host_outlives_its_row(service, platform, servers, store):

@@ -3,12 +3,12 @@
 from ipaddress import IPv4Network
 
 import pytest
-import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.backends.network.local import LocalNetworks
 from tests.backends.implementations import ADMIN, ALICE, BOB
 from tests.backends.test_network import names
+from tests.databases import listened
 
 
 @pytest.fixture
@@ -90,9 +90,8 @@ def steps(store):
             drivers.append(connection.connection.dbapi_connection)
             drivers[-1].set_progress_handler(lambda: done.append(1), 10)
 
-        sa.event.listen(store.engine, 'before_cursor_execute', count)
-        act(*arguments)
-        sa.event.remove(store.engine, 'before_cursor_execute', count)
+        with listened(store.engine, 'before_cursor_execute', count):
+            act(*arguments)
         for driver in drivers:
             driver.set_progress_handler(None, 0)
         return len(done)

@@ -1,0 +1,110 @@
+"""Executes queries that are built once directly on the driver.
+
+SQLAlchemy writes such a query, and converts the values of its parameters and columns, as always. But to find the
+written query again for each execution, and to make a result that knows its columns by name, takes it longer than most
+queries take SQLite, and half as long as they take PostgreSQL.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import sqlalchemy as sa
+
+Query = sa.Select[Any] | sa.CompoundSelect[Any]
+Row = Sequence[Any]
+Convert = Callable[[Any], Any]
+
+
+def fetch(connection: sa.Connection, query: Query, parameters: Mapping[str, Any] | None = None) -> Sequence[Row]:
+    """All rows of a query, as sequences of values.
+
+    A query with parameters must be one that is built once, because it is written and kept at its first execution.
+    Errors are those of SQLAlchemy.
+    """
+    written = None if parameters is None else _written(connection, query)
+    if parameters is None or written is None:
+        return connection.execute(query, parameters).all()
+    return written.fetch(connection, parameters)
+
+
+class WrittenQuery:
+    """A query as text, and how its values are converted; `is_constant` is False if the text depends on them."""
+
+    def __init__(self, query: Query, dialect: sa.Dialect):
+        compiled: Any = query.compile(dialect=dialect)
+        binds = compiled.binds
+        self.dialect, self.text, self.positional = dialect, compiled.string, compiled.positional
+        self.types = [column.type for column in query.selected_columns]
+        self.names: list[str] = list(compiled.positiontup if self.positional else binds)
+        # By the name in the text: the name of the parameter, which differs if the text cannot contain it.
+        self.parameters = [(compiled.escaped_bind_names.get(name, name), name) for name in self.names]
+        self.defaults = {name: bind.value for name, bind in binds.items() if not bind.required}
+        converters = {name: _impl(bind.type, dialect).bind_processor(dialect) for name, bind in binds.items()}
+        self.converters: dict[str, Convert] = {name: each for name, each in converters.items() if each is not None}
+        self.is_constant = not (
+            compiled.post_compile_params
+            or compiled.literal_execute_params
+            or any(bind.callable for bind in binds.values())
+            or query.get_execution_options()
+        )
+        # Depends on the types of the driver, which are known after the first execution.
+        self.readers: list[tuple[int, Convert]] | None = None
+
+    def fetch(self, connection: sa.Connection, parameters: Mapping[str, Any]) -> Sequence[Row]:
+        driver: Any = connection.connection.dbapi_connection
+        values = self._values(parameters)
+        cursor = driver.cursor()
+        try:
+            cursor.execute(self.text, values)
+            rows: Sequence[Row] = cursor.fetchall()
+        except BaseException as error:
+            # As for SQLAlchemy's own executions: it raises its error, and gives up a connection that is lost.
+            connection._handle_dbapi_exception(error, self.text, values, cursor, None)
+        if self.readers is None:
+            self.readers = self._readers(cursor.description)
+        cursor.close()
+        return [_read(row, self.readers) for row in rows] if self.readers else rows
+
+    def _values(self, parameters: Mapping[str, Any]) -> Any:
+        values = {**self.defaults, **parameters}
+        for name, convert in self.converters.items():
+            values[name] = convert(values[name])
+        if self.positional:
+            return [values[name] for name in self.names]
+        return {written: values[name] for written, name in self.parameters}
+
+    def _readers(self, description: Sequence[Sequence[Any]]) -> list[tuple[int, Convert]]:
+        """The places of the columns whose values are converted, and how."""
+        typed = zip(self.types, description, strict=True)
+        readers = [_impl(kind, self.dialect).result_processor(self.dialect, each[1]) for kind, each in typed]
+        return [(place, reader) for place, reader in enumerate(readers) if reader is not None]
+
+
+# Engines with the same kind of database can differ in how they convert values.
+WRITTEN: WeakKeyDictionary[sa.Dialect, WeakKeyDictionary[Any, WrittenQuery | None]] = WeakKeyDictionary()
+
+
+def _written(connection: sa.Connection, query: Query) -> WrittenQuery | None:
+    """None if the query must be executed by SQLAlchemy: it has no fixed text, or listeners expect its execution."""
+    if connection._has_events or connection.engine._has_events:
+        return None
+    known = WRITTEN.get(connection.dialect)
+    if known is None:
+        known = WRITTEN.setdefault(connection.dialect, WeakKeyDictionary())
+    if query not in known:
+        written = WrittenQuery(query, connection.dialect)
+        known[query] = written if written.is_constant else None
+    return known[query]
+
+
+def _impl(kind: sa.types.TypeEngine[Any], dialect: sa.Dialect) -> Any:
+    """The type with what this database needs for it."""
+    return kind.dialect_impl(dialect)
+
+
+def _read(row: Row, readers: Sequence[tuple[int, Convert]]) -> Row:
+    values = list(row)
+    for place, read in readers:
+        values[place] = read(values[place])
+    return values
