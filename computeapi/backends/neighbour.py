@@ -247,22 +247,29 @@ class DelegatingAuth(BaseAuthPlugin):
 class OwnAuth(DelegatingAuth):
     """This service's own user, with the endpoint of a service: the override, or the catalog's.
 
-    If Keystone cannot be reached for a token, the error names Keystone.
+    If Keystone cannot be reached for a token, the error names Keystone. Endpoints are kept as long as the token whose
+    catalog has them: keystoneauth copies and searches the whole catalog each time.
     """
 
     def __init__(self, conf: cfg.ConfigOpts, group: str, override: str | None = None):
         super().__init__(own_auth(conf, group))
         self.conf, self.override = conf, override
+        self.endpoints: tuple[Any, dict[str, EndpointData]] = (None, {})
 
     def get_token(self, session: Session) -> str | None:
         with translating_keystone_errors():
             return self.delegate.get_token(session)
 
     def get_endpoint_data(self, session: Session, **kwargs: Any) -> Any:
-        self.get_token(session)
+        token, wanted = self.get_token(session), repr(sorted(kwargs.items()))
+        of_token, known = self.endpoints
+        if of_token == token and wanted in known:
+            return known[wanted]
         found = self.delegate.get_endpoint_data(session, **kwargs | {'endpoint_override': self.override})
         if found is not None and is_guessed(found):
             check_answers(session, found.url)
+        elif found is not None:
+            self.endpoints = (token, {**(known if of_token == token else {}), wanted: found})
         return found
 
     def get_api_major_version(self, session: Session, **kwargs: Any) -> Any:

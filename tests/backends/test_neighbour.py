@@ -5,6 +5,7 @@ import socketserver
 import threading
 import uuid
 from collections import Counter
+from dataclasses import replace
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 import pytest
@@ -55,6 +56,7 @@ class TinyCloud:
     def __init__(self):
         self.url, self.asked, self.tokens, self.logins = '', [], set(), 0
         self.answers, self.keystone, self.catalog, self.released = {}, None, True, threading.Event()
+        self.volumes_at = 'volume'
 
     def __call__(self, environ, start_response):
         req = webob.Request(environ)
@@ -72,7 +74,7 @@ class TinyCloud:
         self.logins += 1
         token = uuid.uuid4().hex
         self.tokens.add(token)
-        places = {'block-storage': f'/volume/v3/{OWN}', 'image': '/image'} if self.catalog else {}
+        places = {'block-storage': f'/{self.volumes_at}/v3/{OWN}', 'image': '/image'} if self.catalog else {}
         endpoints = {kind: {'interface': 'public', 'region': 'R', 'url': self.url + at} for kind, at in places.items()}
         catalog = [{'type': kind, 'endpoints': [endpoint]} for kind, endpoint in endpoints.items()]
         body = {'methods': ['password'], 'user': {'id': 'nova', 'name': 'nova'}, 'roles': [], 'catalog': catalog}
@@ -104,6 +106,8 @@ class TinyCloud:
         if req.headers['X-Auth-Token'] not in (self.tokens | {ALICE.auth_token}):
             return webob.Response(status=401)
         return answer if isinstance(answer, webob.Response) else webob.Response(status=answer, json={})
+
+    moved = volume
 
 
 JSON = [('Content-Type', 'application/json')]
@@ -240,6 +244,24 @@ def test_an_own_token_is_used_until_it_is_refused(cloud, service, context):
     assert len(cloud.asked) == 7
     assert cloud.logins > logins
     assert len(cloud.tokens) <= 2
+
+
+def test_an_endpoint_is_looked_up_once_for_each_own_token(cloud, service, monkeypatch):
+    login = service.own_auth.delegate
+    look, looked = login.get_endpoint_data, []
+    monkeypatch.setattr(login, 'get_endpoint_data', lambda *args, **kwargs: looked.append(1) or look(*args, **kwargs))
+    for context in (ALICE, ALICE.elevated(), replace(ALICE, project_id='pears')):
+        ask(service, context)
+    assert len(looked) == 1
+    assert [asked.path.split('/')[3] for asked in cloud.asked] == ['apples', OWN, 'pears']
+    cloud.volumes_at = 'moved'
+    cloud.tokens.clear()
+    # Refused, and repeated with a new token.
+    ask(service, ALICE.elevated())
+    cloud.asked.clear()
+    ask(service, ALICE)
+    assert [asked.path for asked in cloud.asked] == ['/moved/v3/apples/volumes']
+    assert len(looked) == 2
 
 
 def test_a_refused_token_of_a_caller_is_an_error_of_the_caller(cloud, service):
