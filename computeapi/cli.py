@@ -31,6 +31,8 @@ OVERRIDES = {
 """The config options that arguments of the command line override."""
 
 
+STANDALONE = (commands.serve, commands.run)
+"""The commands that are a cloud. What only other clouds need is not loaded: it takes 6 MiB."""
 LOADED_LATE = {
     'serve': ('computeapi.kit.options', 'add_serve'),
     'run': ('computeapi.kit.options', 'add_run'),
@@ -72,7 +74,8 @@ def _run(options: argparse.Namespace) -> int:
         return 0
     from computeapi import config
 
-    conf = config.load(options.config_file or config.standard_files(), _overrides(options))
+    files = options.config_file or config.standard_files()
+    conf = config.load(files, _overrides(options), standalone=options.run in STANDALONE)
     return options.run(conf, options) or 0
 
 

@@ -134,6 +134,7 @@ def audit(conf: cfg.ConfigOpts, options: argparse.Namespace) -> int:
 
 def _use_data_dir(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
     """Use the database in the data directory of `serve`, unless another one is configured."""
+    from computeapi import config
     from computeapi.serve import directory
 
     if options.data_dir is not None:
@@ -142,7 +143,7 @@ def _use_data_dir(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
     conf.set_default('connection', own, 'database')
     if conf.database.connection == own:
         # As in `serve`, which checks its own tokens.
-        conf.set_default('auth_strategy', 'local', 'api')
+        config.use_own_identity(conf)
     conf.set_default('state_path', f'{conf.standalone.data_dir}/qemu', 'qemu')
 
 

@@ -348,10 +348,16 @@ def standard_files() -> list[str]:
     return [MACHINE_FILE] if os.path.exists(MACHINE_FILE) else []
 
 
-def load(files: list[str] | None = None, overrides: dict[tuple[str, str], object] | None = None) -> cfg.ConfigOpts:
+def load(
+    files: list[str] | None = None,
+    overrides: dict[tuple[str, str], object] | None = None,
+    *,
+    standalone: bool = False,
+) -> cfg.ConfigOpts:
     """The configuration in `files` (none: the defaults). Environment variables OS_<GROUP>__<OPTION> take precedence.
 
-    overrides: {(group, option): value}, which take precedence over both.  Raises cfg.Error for an invalid value.
+    overrides: {(group, option): value}, which take precedence over both.  standalone: for a complete cloud in this
+    process.  Raises cfg.Error for an invalid value.
     """
     conf = cfg.ConfigOpts()
     for group, options in GROUPS.items():
@@ -370,10 +376,17 @@ def load(files: list[str] | None = None, overrides: dict[tuple[str, str], object
             conf.set_override(option, value, None if group == 'DEFAULT' else group)
         except ValueError as error:
             raise cfg.ConfigFileValueError(f'{option}: {error}') from None
+    if standalone:
+        use_own_identity(conf)
     _read_all(conf)
     if neighbours.are_wanted(conf):
         neighbours.register(conf)
     return conf
+
+
+def use_own_identity(conf: cfg.ConfigOpts) -> None:
+    """Authenticate clients with the built-in identity service, unless conf says otherwise."""
+    conf.set_default('auth_strategy', 'local', 'api')
 
 
 def _read_all(conf: cfg.ConfigOpts) -> None:

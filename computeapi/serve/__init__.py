@@ -13,7 +13,7 @@ from types import FrameType
 
 from oslo_config import cfg
 
-from computeapi import cpu_affinity, garbage, log, malloc_arenas, ui
+from computeapi import config, cpu_affinity, garbage, log, malloc_arenas, ui
 from computeapi.backends.encryption import Cipher
 from computeapi.consoles.background import accepting_clients
 from computeapi.consoles.listeners import ConsoleListener, open_default_listeners
@@ -76,7 +76,7 @@ def configure(conf: cfg.ConfigOpts, directory: Directory) -> None:
     """Keep everything in the directory and use the built-in identity, unless conf says otherwise."""
     own = database(directory.path)
     conf.set_default('host', CONTROLLER)
-    conf.set_default('auth_strategy', 'local', 'api')
+    config.use_own_identity(conf)
     # A cloud with one host can only resize to the same host.
     conf.set_default('allow_resize_to_same_host', conf.simulated.hosts == 1)
     conf.set_default('state_path', str(directory.path / 'qemu'), 'qemu')

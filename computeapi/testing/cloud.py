@@ -97,7 +97,7 @@ class Cloud:
         if rules := given.get(POLICY_FILE):
             # oslo.policy silently uses the default rules if the file does not exist.
             given[POLICY_FILE] = str(Path(str(rules)).resolve(strict=True))
-        self._conf = conf or config.load(overrides={('simulated', 'hosts'): hosts, **newest, **given})
+        self._conf = conf or config.load(overrides={('simulated', 'hosts'): hosts, **newest, **given}, standalone=True)
         self._port, self._prepare, self._journal_file = port, prepare, journal
         self._cloud_file = Path(load) if isinstance(load, str) else load
         self._told, self._given = told, list[UserAccount]()

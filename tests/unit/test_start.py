@@ -46,6 +46,12 @@ def test_what_most_processes_never_need_is_not_loaded():
     assert not set(done.stdout.split()) & {'cryptography', 'computeapi.compute.keys', *bus, *databases}
 
 
+def test_a_cloud_that_needs_no_other_service_loads_no_client():
+    names = loaded('run', '--', 'true')
+    assert {'computeapi.serve', 'computeapi.api'} <= names
+    assert not names & {'requests', 'keystoneauth1', 'openstack', 'keystonemiddleware'}
+
+
 def test_kinds_of_checks_that_no_rule_is_of_are_not_loaded():
     program = """
 import sys
