@@ -1,8 +1,8 @@
 """Executes queries that are built once directly on the driver.
 
-SQLAlchemy writes such a query, and converts the values of its parameters and columns, as always. But to find the
-written query again for each execution, and to make a result that knows its columns by name, takes it longer than most
-queries take SQLite, and half as long as they take PostgreSQL.
+SQLAlchemy writes such a query, and converts the values of its parameters and columns, as always. But finding the
+written query again for each execution, and making a result that knows its columns by name, takes it longer than most
+queries take on SQLite, and half as long as they take on PostgreSQL and MariaDB.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +14,7 @@ import sqlalchemy as sa
 Query = sa.Select[Any] | sa.CompoundSelect[Any]
 Row = Sequence[Any]
 Convert = Callable[[Any], Any]
+KEPT = 'computeapi_written_queries'
 
 
 def fetch(connection: sa.Connection, query: Query, parameters: Mapping[str, Any] | None = None) -> Sequence[Row]:
@@ -34,7 +35,7 @@ class WrittenQuery:
     def __init__(self, query: Query, dialect: sa.Dialect):
         compiled: Any = query.compile(dialect=dialect)
         binds = compiled.binds
-        self.dialect, self.text, self.positional = dialect, compiled.string, compiled.positional
+        self.text, self.positional = compiled.string, compiled.positional
         self.types = [column.type for column in query.selected_columns]
         self.names: list[str] = list(compiled.positiontup if self.positional else binds)
         # By the name in the text: the name of the parameter, which differs if the text cannot contain it.
@@ -53,16 +54,16 @@ class WrittenQuery:
 
     def fetch(self, connection: sa.Connection, parameters: Mapping[str, Any]) -> Sequence[Row]:
         driver: Any = connection.connection.dbapi_connection
-        values = self._values(parameters)
-        cursor = driver.cursor()
+        values, cursor = self._values(parameters), None
         try:
+            cursor = driver.cursor()
             cursor.execute(self.text, values)
             rows: Sequence[Row] = cursor.fetchall()
         except BaseException as error:
             # As for SQLAlchemy's own executions: it raises its error, and gives up a connection that is lost.
             connection._handle_dbapi_exception(error, self.text, values, cursor, None)
         if self.readers is None:
-            self.readers = self._readers(cursor.description)
+            self.readers = self._readers(connection.dialect, cursor.description)
         cursor.close()
         return [_read(row, self.readers) for row in rows] if self.readers else rows
 
@@ -74,28 +75,28 @@ class WrittenQuery:
             return [values[name] for name in self.names]
         return {written: values[name] for written, name in self.parameters}
 
-    def _readers(self, description: Sequence[Sequence[Any]]) -> list[tuple[int, Convert]]:
+    def _readers(self, dialect: sa.Dialect, description: Sequence[Sequence[Any]]) -> list[tuple[int, Convert]]:
         """The places of the columns whose values are converted, and how."""
         typed = zip(self.types, description, strict=True)
-        readers = [_impl(kind, self.dialect).result_processor(self.dialect, each[1]) for kind, each in typed]
+        readers = [_impl(kind, dialect).result_processor(dialect, each[1]) for kind, each in typed]
         return [(place, reader) for place, reader in enumerate(readers) if reader is not None]
-
-
-# Engines with the same kind of database can differ in how they convert values.
-WRITTEN: WeakKeyDictionary[sa.Dialect, WeakKeyDictionary[Any, WrittenQuery | None]] = WeakKeyDictionary()
 
 
 def _written(connection: sa.Connection, query: Query) -> WrittenQuery | None:
     """None if the query must be executed by SQLAlchemy: it has no fixed text, or listeners expect its execution."""
     if connection._has_events or connection.engine._has_events:
         return None
-    known = WRITTEN.get(connection.dialect)
-    if known is None:
-        known = WRITTEN.setdefault(connection.dialect, WeakKeyDictionary())
+    known = written_queries(connection.dialect)
     if query not in known:
         written = WrittenQuery(query, connection.dialect)
         known[query] = written if written.is_constant else None
     return known[query]
+
+
+def written_queries(dialect: sa.Dialect) -> WeakKeyDictionary[Any, WrittenQuery | None]:
+    """They are kept at the dialect, which each engine has its own of: engines can differ in how they convert values."""
+    known: WeakKeyDictionary[Any, WrittenQuery | None] | None = vars(dialect).get(KEPT)
+    return vars(dialect).setdefault(KEPT, WeakKeyDictionary()) if known is None else known
 
 
 def _impl(kind: sa.types.TypeEngine[Any], dialect: sa.Dialect) -> Any:

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.db import constant_queries, flavors, server_groups
-from computeapi.db.constant_queries import WRITTEN, WrittenQuery, fetch
+from computeapi.db.constant_queries import WrittenQuery, fetch, written_queries
 from computeapi.db.engine import Store
 from computeapi.db.tables.compute import flavors as table
 from tests.databases import listened
@@ -121,7 +121,7 @@ def test_a_query_is_written_once(connection, written):
 def test_a_query_that_is_gone_is_not_kept(connection):
     query = by_id()
     fetch(connection, query, {'id': '1'})
-    assert query in WRITTEN[connection.dialect]
+    assert query in written_queries(connection.dialect)
     gone = weakref.ref(query)
     del query
     gc.collect()
@@ -159,9 +159,27 @@ def test_two_databases_do_not_share_queries(tmp_path):
         with store.write() as connection:
             flavors.insert(connection, {**FACTS, 'name': str(number)})
     assert [store.query(flavors.get, '1').name for store in stores] == ['0', '1']
-    assert WRITTEN[stores[0].engine.dialect] is not WRITTEN[stores[1].engine.dialect]
     for store in stores:
         store.close()
+
+
+def test_nothing_remains_of_a_database_that_is_closed(tmp_path):
+    store = Store(f'sqlite:///{tmp_path}/computeapi.db')
+    table.create(store.engine)
+    assert store.query(flavors.get, '1') is None
+    store.close()
+    gone = weakref.ref(store.engine.dialect)
+    del store
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_connection_that_is_closed_is_an_error_of_the_database(store):
+    assert store.query(flavors.get, '1') is None
+    with pytest.raises(errors.DatabaseError), store.read() as connection:
+        connection.connection.dbapi_connection.close()
+        flavors.get(connection, '1')
+    assert store.query(flavors.get, '1') is None
 
 
 def test_pages_of_any_size_are_one_query(store, written):
