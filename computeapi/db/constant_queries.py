@@ -26,7 +26,16 @@ def fetch(connection: sa.Connection, query: Query, parameters: Mapping[str, Any]
     written = None if parameters is None else _written(connection, query)
     if parameters is None or written is None:
         return connection.execute(query, parameters).all()
-    return written.fetch(connection, parameters)
+    return written.execute(connection, parameters, lambda cursor: cursor.fetchall())
+
+
+def first(connection: sa.Connection, query: Query, parameters: Mapping[str, Any] | None = None) -> Row | None:
+    """Like `fetch`, the first row only."""
+    written = None if parameters is None else _written(connection, query)
+    if parameters is None or written is None:
+        return connection.execute(query, parameters).first()
+    rows = written.execute(connection, parameters, lambda cursor: cursor.fetchmany(1))
+    return rows[0] if rows else None
 
 
 class WrittenQuery:
@@ -52,13 +61,16 @@ class WrittenQuery:
         # Depends on the types of the driver, which are known after the first execution.
         self.readers: list[tuple[int, Convert]] | None = None
 
-    def fetch(self, connection: sa.Connection, parameters: Mapping[str, Any]) -> Sequence[Row]:
+    def execute(
+        self, connection: sa.Connection, parameters: Mapping[str, Any], read: Callable[[Any], Sequence[Row]]
+    ) -> Sequence[Row]:
+        """The rows that *read* takes from the driver's cursor."""
         driver: Any = connection.connection.dbapi_connection
         values, cursor = self._values(parameters), None
         try:
             cursor = driver.cursor()
             cursor.execute(self.text, values)
-            rows: Sequence[Row] = cursor.fetchall()
+            rows = read(cursor)
         except BaseException as error:
             # As for SQLAlchemy's own executions: it raises its error, and gives up a connection that is lost.
             connection._handle_dbapi_exception(error, self.text, values, cursor, None)

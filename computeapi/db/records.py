@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
-from computeapi.db.constant_queries import Query, Row, fetch
+from computeapi.db.constant_queries import Query, Row, fetch, first
 
 K = TypeVar('K')
 R = TypeVar('R')
@@ -44,10 +44,9 @@ class Rows(Generic[R]):
     def first(
         self, connection: sa.Connection, statement: Query, parameters: Mapping[str, Any] | None = None
     ) -> R | None:
-        """The record of a statement with at most one row, built from `select`; parameters: only for one that is built
-        once."""
-        rows = fetch(connection, statement, parameters)
-        return self.record(*rows[0]) if rows else None
+        """The first record of a statement built from `select`; parameters: only for one that is built once."""
+        row = first(connection, statement, parameters)
+        return None if row is None else self.record(*row)
 
     def find(self, connection: sa.Connection, /, *, lock: bool = False, **values: Any) -> R | None:
         """The record with these values; `lock` locks it for this transaction."""

@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi.db import addresses, quota_usages, records, services
-from computeapi.db.constant_queries import fetch
+from computeapi.db.constant_queries import first
 from computeapi.db.engine import conflicts
 from computeapi.db.records import Among, Rows
 from computeapi.db.services import ComputeService
@@ -120,10 +120,9 @@ def get(
 
 def _served(connection: sa.Connection, statement: sa.Select[Any], server_id: str) -> Server | None:
     """The server with its service, in one statement instead of two."""
-    rows = fetch(connection, statement, {'id': server_id})
-    if not rows:
+    row, own = first(connection, statement, {'id': server_id}), len(SERVERS.columns)
+    if row is None:
         return None
-    row, own = rows[0], len(SERVERS.columns)
     server = Server(*row[:own])
     if row[own] is not None:
         server.service = ComputeService(*row[own:])

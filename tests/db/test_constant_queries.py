@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.db import constant_queries, flavors, server_groups
-from computeapi.db.constant_queries import WrittenQuery, fetch, written_queries
+from computeapi.db.constant_queries import WrittenQuery, fetch, first, written_queries
 from computeapi.db.engine import Store
 from computeapi.db.tables.compute import flavors as table
 from tests.databases import listened
@@ -88,6 +88,13 @@ def test_the_rows_of_a_union(connection):
     query = sa.union_all(by_id(), sa.select(table.c.name, sa.null()).where(table.c.flavorid == sa.bindparam('other')))
     found = fetch(connection, query, {'id': '1', 'other': '2'})
     assert sorted(map(tuple, found), key=str) == [('1', FACTS['extra_specs']), ('other', None)]
+
+
+def test_the_first_row(connection):
+    query = sa.select(table.c.flavorid).where(table.c.vcpus == sa.bindparam('size')).order_by(table.c.id.desc())
+    assert tuple(first(connection, query, {'size': 1})) == ('2',)
+    assert tuple(first(connection, query.params(size=1))) == ('2',)
+    assert first(connection, query, {'size': 7}) is None
 
 
 def test_a_missing_parameter_is_an_error(connection):
