@@ -78,7 +78,7 @@ def beginning(
     return _beginning(statement, tuple(order), limit is not None), {**parameters, LIMIT: limit}
 
 
-@functools.cache
+@functools.lru_cache(maxsize=256)
 def _beginning(
     statement: sa.Select[Any], order: tuple[tuple[sa.ColumnElement[Any], bool], ...], limited: bool
 ) -> sa.Select[Any]:
