@@ -15,12 +15,13 @@ import webob.dec
 
 from computeapi.api.version_documents import document, v21
 from computeapi.db.engine import Store
-from computeapi.db.servers import LISTED, LIVING, TAGS_AND_VOLUMES_OF
+from computeapi.db.servers import LISTED, SERVERS, TAGS_AND_VOLUMES_OF
 from computeapi.db.tables.servers import servers
 from computeapi.versions import MAX
 
 PATH = re.compile('/v2.1/servers/([^/]+)')
 VERSION_PATH = re.compile('/v2.1/versions/([^/]+)')
+LIVING = SERVERS.select.where(servers.c.uuid == sa.bindparam('id'), servers.c.deleted_at.is_(None))
 
 
 def answer(body) -> webob.Response:

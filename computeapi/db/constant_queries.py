@@ -23,18 +23,18 @@ def fetch(connection: sa.Connection, query: Query, parameters: Mapping[str, Any]
     A query with parameters must be one that is built once, because it is written and kept at its first execution.
     Errors are those of SQLAlchemy.
     """
-    written = None if parameters is None else _written(connection, query)
-    if parameters is None or written is None:
+    written = _written(connection, query, parameters)
+    if written is None:
         return connection.execute(query, parameters).all()
-    return written.execute(connection, parameters, lambda cursor: cursor.fetchall())
+    return written.execute(connection, parameters or {}, lambda cursor: cursor.fetchall())
 
 
 def first(connection: sa.Connection, query: Query, parameters: Mapping[str, Any] | None = None) -> Row | None:
     """Like `fetch`, the first row only."""
-    written = None if parameters is None else _written(connection, query)
-    if parameters is None or written is None:
+    written = _written(connection, query, parameters)
+    if written is None:
         return connection.execute(query, parameters).first()
-    rows = written.execute(connection, parameters, lambda cursor: cursor.fetchmany(1))
+    rows = written.execute(connection, parameters or {}, lambda cursor: cursor.fetchmany(1))
     return rows[0] if rows else None
 
 
@@ -46,9 +46,9 @@ class WrittenQuery:
         binds = compiled.binds
         self.text, self.positional = compiled.string, compiled.positional
         self.types = [column.type for column in query.selected_columns]
-        self.names: list[str] = list(compiled.positiontup if self.positional else binds)
-        # By the name in the text: the name of the parameter, which differs if the text cannot contain it.
-        self.parameters = [(compiled.escaped_bind_names.get(name, name), name) for name in self.names]
+        names = compiled.positiontup if self.positional else binds
+        # Its name in the text, which cannot contain each name, and its own.
+        self.parameters = [(compiled.escaped_bind_names.get(name, name), name) for name in names]
         self.defaults = {name: bind.value for name, bind in binds.items() if not bind.required}
         converters = {name: _impl(bind.type, dialect).bind_processor(dialect) for name, bind in binds.items()}
         self.converters: dict[str, Convert] = {name: each for name, each in converters.items() if each is not None}
@@ -84,7 +84,7 @@ class WrittenQuery:
         for name, convert in self.converters.items():
             values[name] = convert(values[name])
         if self.positional:
-            return [values[name] for name in self.names]
+            return [values[name] for _, name in self.parameters]
         return {written: values[name] for written, name in self.parameters}
 
     def _readers(self, dialect: sa.Dialect, description: Sequence[Sequence[Any]]) -> list[tuple[int, Convert]]:
@@ -94,9 +94,10 @@ class WrittenQuery:
         return [(place, reader) for place, reader in enumerate(readers) if reader is not None]
 
 
-def _written(connection: sa.Connection, query: Query) -> WrittenQuery | None:
-    """None if the query must be executed by SQLAlchemy: it has no fixed text, or listeners expect its execution."""
-    if connection._has_events or connection.engine._has_events:
+def _written(connection: sa.Connection, query: Query, parameters: Mapping[str, Any] | None) -> WrittenQuery | None:
+    """None if the query must be executed by SQLAlchemy: it is built for this execution, it has no fixed text, or
+    listeners expect its execution."""
+    if parameters is None or connection._has_events or connection.engine._has_events:
         return None
     known = written_queries(connection.dialect)
     if query not in known:

@@ -50,14 +50,6 @@ SERVERS, BRIEF, DEVICES = Rows(Server, servers), Rows(BriefServer, servers), Row
 UNLISTED = ('creator', 'public_key', 'personality', 'password')
 LISTED = Rows(Server, servers, **{name: sa.null().label(name) for name in UNLISTED})
 EVERYTHING: Mapping[str, Any] = {}
-ANY = SERVERS.select.where(servers.c.uuid == sa.bindparam('id'))
-LIVING = ANY.where(servers.c.deleted_at.is_(None))
-FINDING = {
-    (deleted, lock): query.with_for_update() if lock else query
-    for deleted, query in ((False, LIVING), (True, ANY))
-    for lock in (False, True)
-}
-"""The statements of `get`, by its arguments."""
 IDS: sa.BindParameter[Any] = sa.bindparam('ids', expanding=True)
 SERVED = sa.select(*SERVERS.columns, *services.SERVICES.columns).outerjoin_from(
     servers, compute_services, services.runs(servers.c.host)
@@ -112,7 +104,8 @@ def get(
         server = _served(connection, SERVED_ANY if deleted else SERVED_LIVING, server_id)
         needs = set(needs) - {SERVICE}
     else:
-        server = SERVERS.first(connection, FINDING[deleted, lock], {'id': server_id})
+        living = {} if deleted else {'deleted_at': None}
+        server = SERVERS.find(connection, lock=lock, uuid=server_id, **living)
     if server is not None:
         load(connection, [server], needs)
     return server
@@ -120,9 +113,10 @@ def get(
 
 def _served(connection: sa.Connection, statement: sa.Select[Any], server_id: str) -> Server | None:
     """The server with its service, in one statement instead of two."""
-    row, own = first(connection, statement, {'id': server_id}), len(SERVERS.columns)
+    row = first(connection, statement, {'id': server_id})
     if row is None:
         return None
+    own = len(SERVERS.columns)
     server = Server(*row[:own])
     if row[own] is not None:
         server.service = ComputeService(*row[own:])

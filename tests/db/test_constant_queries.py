@@ -195,3 +195,41 @@ def test_pages_of_any_size_are_one_query(store, written):
     for limit, offset in ((2, 0), (1000, 5)):
         store.query(server_groups.select, 'project', limit, offset)
     assert written == []
+
+
+READS = (
+    '/flavors',
+    '/flavors/detail',
+    '/flavors/{flavor}',
+    '/flavors/{flavor}/os-extra_specs',
+    '/limits',
+    '/os-availability-zone/detail',
+    '/os-hypervisors/detail',
+    '/os-keypairs',
+    '/os-server-groups',
+    '/os-services',
+    '/servers',
+    '/servers/detail',
+    '/servers/{server}',
+    '/servers/{server}/ips',
+    '/servers/{server}/os-instance-actions',
+    '/servers/{server}/os-interface',
+    '/servers/{server}/os-volume_attachments',
+)
+
+
+def test_a_request_writes_no_query_that_one_like_it_has_written(api, servers, store, written):
+    """Whatever it asks for: other things, pages of another size, another caller."""
+    with store.write() as connection:
+        for name in ('one', 'two'):
+            flavors.insert(connection, {**FACTS, 'flavorid': name, 'name': name, 'extra_specs': {}})
+    ids = [servers.add(name=name) for name in ('one', 'two')]
+    counts = []
+    for server_id, flavor, limit, caller in ((ids[0], 'one', 2, 'bob:project'), (ids[1], 'two', 7, 'eve:project')):
+        for path in READS:
+            answer = api.get(path.format(server=server_id, flavor=flavor) + f'?limit={limit}', '2.96', as_=caller)
+            assert answer.status in (200, 400, 403), (path, answer)
+            api.get(path.format(server=server_id, flavor=flavor), '2.96')
+        counts.append(len(written))
+    assert counts[0] > 0
+    assert counts[1] == counts[0]
