@@ -26,12 +26,10 @@ from computeapi.compute.mirror import Mirror
 from computeapi.compute.periodic import Periodic
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import Scheduler
-from computeapi.compute.servers import TRANSITIONS, evacuation
-from computeapi.compute.servers.deletion import leave_nothing
+from computeapi.compute.servers import TRANSITIONS, evacuation, leftovers
 from computeapi.compute.servers.events import VOLUME_EXTENDED, Event
 from computeapi.compute.servers.healing import Healing
 from computeapi.compute.servers.power_states import PowerStates
-from computeapi.compute.servers.reset import RESET
 from computeapi.compute.tasks.heartbeat import Heartbeat
 from computeapi.compute.tasks.queue import Tasks
 from computeapi.compute.tasks.runner import Runner
@@ -210,7 +208,7 @@ class Service:
 
     @functools.cached_property
     def worker(self) -> Worker:
-        options, work = self.conf, self.wrap_work(Runner(self.platform, TRANSITIONS, leave_nothing, RESET))
+        options, work = self.conf, self.wrap_work(Runner(self.platform, TRANSITIONS, leftovers.settle, leftovers.RESET))
         for observer in self.observers:
             work = observer.tasks(work)
         tasks, beat = self.platform.tasks, self.heartbeat.beat

@@ -136,7 +136,8 @@ def machine(cloud, server):
     held = {claim.host for claim in cloud.claims[server.uuid]}
     if set(running) - held:
         yield f'runs on {sorted(running)}, where it holds {sorted(held)}'
-    power = running.get(server.host, 4 if server.vm_state == 'shelved_offloaded' else 0)
+    without = 4 if server.vm_state in ('shelved_offloaded', 'soft-delete') else 0
+    power = running.get(server.host, without)
     if power != server.power_state:
         yield f'has power state {server.power_state} and its machine {power}'
 

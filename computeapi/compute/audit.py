@@ -18,7 +18,7 @@ from computeapi.backends.hypervisor import NotYet, Outdated
 from computeapi.compute.platform import Platform
 from computeapi.compute.servers import placement
 from computeapi.compute.servers.deletion import DELETE, SOFT_DELETE
-from computeapi.compute.servers.reset import RESET
+from computeapi.compute.servers.leftovers import RESET
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
 from computeapi.db import allocations, audits, quota_usages, quotas

@@ -111,6 +111,12 @@ def get(
     return server
 
 
+def is_gone(connection: sa.Connection, server_id: str) -> bool:
+    """Whether the server is deleted, or a worker is deleting it."""
+    server = get(connection, server_id)
+    return server is None or server.task_state == TaskState.DELETING
+
+
 def _served(connection: sa.Connection, statement: sa.Select[Any], server_id: str) -> Server | None:
     """The server with its service, in one statement instead of two."""
     row = first(connection, statement, {'id': server_id})

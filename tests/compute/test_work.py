@@ -339,21 +339,21 @@ def test_nothing_of_a_worker_taken_for_dead_lasts(platform, runner, store, clock
     assert platform.hypervisor.power_state(servers.get(server_id)) is PowerState.RUNNING
 
 
-def test_what_is_made_for_a_server_that_is_gone_is_given_back(platform, clock, servers, ask, work, runner):
-    """By a worker that was stopped before creating it, and then finds that another worker has deleted the server."""
-    abandoned = []
-    runner.abandon = lambda platform, server: abandoned.append(server.uuid)
+def test_a_worker_that_was_overtaken_says_so(platform, clock, ask, work, runner):
+    """It was stopped, and another worker has ended the task meanwhile."""
+    overtaken = []
+    runner.overtaken = lambda platform, context, server: overtaken.append((context.user_id, server.uuid))
 
     def be_slow(job):
         if job.task.attempts == 2:
-            return job.finish(vm_state='deleted', deleted_at=clock.now)
+            return job.finish()
         clock.forward(platform.conf.task_lease + 1)
         assert Worker(Tasks(platform.store, platform.conf.task_lease, clock), runner, 0, 1).step()
         job.finish()
 
     server_id = ask(be_slow)
     work()
-    assert abandoned == [server_id]
+    assert overtaken == [('bob', server_id)]
 
 
 def test_work_begins_again_when_the_server_changed(platform, servers, ask, work, outcome):

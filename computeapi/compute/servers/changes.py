@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from computeapi.backends.hypervisor import require
 from computeapi.compute.platform import Platform
+from computeapi.compute.servers import leftovers
 from computeapi.compute.tasks.job import FAULT, fault_of
 from computeapi.compute.tasks.queue import PREPARING
 from computeapi.compute.tasks.transition import Requirement, Transition
@@ -116,8 +117,12 @@ class Changes:
         now = self.clock()
         with self.tasks.adding() as connection:
             action_id = actions.start(connection, context, server.uuid, transition.name, now)
-            if not self.tasks.release(connection, task, action_id):
+            is_left = self.tasks.release(connection, task, action_id)
+            if not is_left:
                 actions.finish(connection, action_id, now)
+        if not is_left:
+            # It took so long that a worker has taken over.
+            leftovers.settle(self.platform, context, server)
 
     def check(self, context: Context, server: Server, transition: Transition) -> None:
         """Refuse what can be refused by the server as it was read, and by the capabilities of its driver."""

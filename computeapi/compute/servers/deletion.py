@@ -6,7 +6,6 @@ from datetime import timedelta
 
 from computeapi.backends.hypervisor import PowerState
 from computeapi.compute.hosts import is_host_up
-from computeapi.compute.platform import Platform
 from computeapi.compute.quotas import Quotas
 from computeapi.compute.servers import disks, placement, ports, shares
 from computeapi.compute.servers.changes import Changes, check
@@ -98,13 +97,6 @@ def reclaim(job: Job) -> None:
     if job.server.task_state is None:
         job.save(task_state=TaskState.DELETING)
     delete(job)
-
-
-def leave_nothing(platform: Platform, server: Server) -> None:
-    """Release what a worker created without knowing that the server was deleted; nothing else does."""
-    context = Context(user_id=server.user_id, project_id=server.project_id).elevated()
-    ports.disconnect(platform.networks, context, server)
-    disks.release(platform, context, server.uuid)
 
 
 @RESTORE.work

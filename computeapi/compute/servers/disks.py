@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 from computeapi.backends.hypervisor import NotYet
 from computeapi.backends.volume import Volume
 from computeapi.compute.platform import Platform
-from computeapi.compute.tasks.fence import Superseded
+from computeapi.compute.tasks.fence import OVERTAKEN, Superseded
 from computeapi.compute.tasks.job import Job
 from computeapi.context import Context
 from computeapi.db import servers as rows
@@ -107,8 +107,25 @@ def make(job: Job, device: BlockDevice) -> Volume | None:
         )
     except NotAuthenticated as error:
         raise Error('The volume could not be created: the token of the request is no longer valid.') from error
-    note(job.platform, device, volume_id=volume.id, volume_size=volume.size)
+    try:
+        note(job.platform, device, volume_id=volume.id, volume_size=volume.size)
+    except OVERTAKEN:
+        leave_nothing(job, device)
+        raise
     return volume
+
+
+def leave_nothing(job: Job, device: BlockDevice) -> None:
+    """Delete the new volume of a server that another worker deleted meanwhile, before there was this volume."""
+    platform = job.fence.outside
+    if not device.delete_on_termination or not platform.store.query(rows.is_gone, device.server_id):
+        return
+    try:
+        platform.volumes.delete(job.elevated, volume_of(device))
+    except VolumeNotFound:
+        return
+    except Error as error:
+        LOG.warning('Volume %s of server %s, which is deleted, remains: %s', volume_of(device), device.server_id, error)
 
 
 def wait_until_made(job: Job, volume: Volume) -> None:

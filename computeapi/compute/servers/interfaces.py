@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from computeapi import randomness
 from computeapi.backends.hypervisor import Capability
 from computeapi.backends.network import Network, Port
-from computeapi.compute.servers import ports, provider_resources
+from computeapi.compute.servers import leftovers, ports, provider_resources
 from computeapi.compute.servers.changes import Changes, locked
 from computeapi.compute.servers.creation.networks import check_port
 from computeapi.compute.servers.creation.request import Rights
@@ -150,6 +150,7 @@ class InterfaceManager:
             return self._connect_or_end(job)
         except OVERTAKEN:
             # It took so long that a worker has taken over.
+            leftovers.settle(self.changes.platform, job.context, job.server)
             raise Unavailable() from None
         finally:
             self.changes.tasks.wake()

@@ -4,16 +4,14 @@ from typing import Any
 
 from computeapi.compute.servers import disks, placement, ports, shares
 from computeapi.compute.servers.changes import Changes
+from computeapi.compute.servers.leftovers import RESET
 from computeapi.compute.tasks.job import Job
-from computeapi.compute.tasks.transition import beside
 from computeapi.context import Context
 from computeapi.db import server_migrations
 from computeapi.db import servers as rows
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.errors import ImageNotFound, ServerNotFound
 from computeapi.states import GOING, VMState
-
-RESET = beside('reset', patient=True)
 
 
 class Resets:
@@ -55,7 +53,9 @@ def reset(job: Job) -> None:
     known = server.network_info
     server.network_info = ports.described(job.platform.networks, job.elevated, server.uuid, known)
     settle_volumes(job)
-    if server.host is not None:
+    if server.host is None:
+        placement.let_go(job)
+    else:
         placement.bind(job.platform, job.elevated, server, server.host)
         disks.connect(job.platform, job.elevated, server, server.host)
     found: dict[str, Any] = {'updated_at': job.clock()} | lost_image(job)

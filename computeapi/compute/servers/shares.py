@@ -11,10 +11,11 @@ from computeapi import randomness
 from computeapi.backends.hypervisor import Capability, PowerState
 from computeapi.backends.share import PROTOCOLS, Share
 from computeapi.compute.servers.changes import Changes, check
+from computeapi.compute.tasks.fence import Superseded
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import Requirement, beside
 from computeapi.context import Context
-from computeapi.db import hypervisors
+from computeapi.db import hypervisors, servers
 from computeapi.db import server_shares as rows
 from computeapi.db.server_shares import AttachedShare
 from computeapi.db.servers import Server
@@ -138,18 +139,31 @@ def or_broken(job: Job, share: AttachedShare) -> Iterator[None]:
 
 
 def allow(job: Job, share: AttachedShare) -> None:
+    """Give the host access to the share."""
     for address in addresses(job):
         job.platform.shares.allow(job.elevated, share.share_id, address)
+    # Another worker may have taken over and detached it meanwhile, without knowing of this access.
+    if job.store.query(is_taken_away, share):
+        deny(job, share)
+        raise Superseded()
+
+
+def is_taken_away(connection: sa.Connection, share: AttachedShare) -> bool:
+    return servers.is_gone(connection, share.server_id) or rows.SHARES.find(connection, uuid=share.uuid) is None
+
+
+def deny(job: Job, share: AttachedShare) -> None:
+    """Revoke the access of the host, unless other servers on it have the share."""
+    if job.server.host is not None and not job.store.query(rows.is_kept_by_others, job.server.host, share):
+        for address in addresses(job):
+            job.platform.shares.deny(job.elevated, share.share_id, address)
 
 
 def give_back(job: Job, share: AttachedShare) -> None:
     """Detach the share; the host keeps its access if other servers on it mount the share."""
-    host = job.server.host
-    if host is not None:
+    if job.server.host is not None:
         job.driver.unmount_share(job.server, share)
-        if not job.store.query(rows.is_kept_by_others, host, share):
-            for address in addresses(job):
-                job.platform.shares.deny(job.elevated, share.share_id, address)
+        deny(job, share)
     job.store.change(rows.delete, share)
 
 

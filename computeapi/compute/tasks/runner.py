@@ -9,6 +9,7 @@ from computeapi.compute.tasks.fence import BEGUN, OVERTAKEN, Fence
 from computeapi.compute.tasks.job import FAULT, Job
 from computeapi.compute.tasks.queue import PREPARING, thawed, tries
 from computeapi.compute.tasks.transition import Transition
+from computeapi.context import Context
 from computeapi.db import actions
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server
@@ -37,7 +38,7 @@ class TooLong(Error):
 class Runner:
     """Runs tasks: a Worker calls `runner(task)`. An exception means that the task is to be retried.
 
-    abandon: releases what was created for a server that is deleted by then.
+    overtaken: follows work that another worker has taken over meanwhile.
     settle: the transition that follows when work failed because a neighbour was away for long; it makes the server and
     its neighbours consistent.
     """
@@ -46,11 +47,11 @@ class Runner:
         self,
         platform: Platform,
         transitions: Iterable[Transition],
-        abandon: Callable[[Platform, Server], None] = lambda platform, server: None,
+        overtaken: Callable[[Platform, Context, Server], None] = lambda platform, context, server: None,
         settle: Transition | None = None,
     ):
         """TypeError for a transition without a function, and for two of one kind."""
-        self.platform, self.abandon, self.settle = platform, abandon, settle
+        self.platform, self.overtaken, self.settle = platform, overtaken, settle
         self.transitions: dict[str, Transition] = {}
         for each in transitions:
             if each.function is None or each.kind in self.transitions:
@@ -73,19 +74,8 @@ class Runner:
             except OVERTAKEN:
                 # The server has changed since it was read, or another worker has the task.
                 if not self.platform.tasks.is_mine(task):
-                    return self.leave(task, server)
+                    return self.overtaken(self.platform, thawed(task.context), server)
         raise Unavailable('The server kept changing in the meantime.')
-
-    def leave(self, task: Task, server: Server) -> None:
-        """Another worker has the task. If it deleted the server, what this one created meanwhile is orphaned; if it
-        moved the server to another host, other services may since have been told the previous host."""
-        now = self.server_of(task)
-        if now is None:
-            self.abandon(self.platform, server)
-        elif now.host != server.host and self.settle is not None:
-            context = thawed(task.context).elevated()
-            self.platform.store.change(self.platform.tasks.add, self.settle, task.server_id, context)
-            self.platform.tasks.wake()
 
     def run(self, transition: Transition, task: Task, server: Server) -> None:
         job = Job(task, server, self.platform)

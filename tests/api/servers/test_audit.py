@@ -12,8 +12,7 @@ from computeapi.backends.hypervisor.behaviour import at_once
 from computeapi.clock import utcnow
 from computeapi.compute import audit as module
 from computeapi.compute.audit import CloudAudit
-from computeapi.compute.servers import placement
-from computeapi.compute.servers.deletion import leave_nothing
+from computeapi.compute.servers import leftovers, placement
 from computeapi.db import allocations
 from computeapi.db.allocations import Amounts
 from computeapi.db.tables.compute import hypervisors, quota_usages
@@ -213,7 +212,7 @@ def test_what_was_made_too_late_is_given_back(world, server, servers, api, settl
     world.networks.create_port(world.admin, NETWORK, server_id=server, host='compute1')
     volume = world.volume(name='volume')
     world.volumes.reserve(world.bob, volume, server)
-    leave_nothing(world.service.platform, late)
+    leftovers.settle(world.service.platform, world.bob, late)
     assert problems(store) == []
 
 

@@ -226,8 +226,16 @@ CHANGES = {
     'stop-with-share': ([STOP, attach_share, START], STOP),
     'delete-with-share': ([STOP, attach_share, START], lambda cloud, server: cloud.delete(server)),
 }
-# The changes between whose steps the server has no machine: it can be created again.
-WITHOUT_MACHINE = {'shelve', 'unshelve', 'rebuild', 'soft-delete', 'delete', 'delete-with-share'}
+# The changes between whose steps the server has no machine, and the interruption: it can be created again.
+WITHOUT_MACHINE = {
+    'shelve',
+    'unshelve',
+    'rebuild',
+    'soft-delete',
+    'delete',
+    'delete-with-share',
+    'asleep-and-shelved',
+}
 
 
 def killed(cloud, server):
@@ -259,6 +267,18 @@ def asleep(cloud, server):
     cloud.take_over()
 
 
+def asleep_and(act):
+    """Meanwhile others do this to the server: at once if it is not refused, or else after they have taken over."""
+
+    def interrupt(cloud, server):
+        for _ in range(2):
+            with contextlib.suppress(Refused):
+                act(cloud, server)
+            cloud.take_over()
+
+    return interrupt
+
+
 def troubled(cloud, server):
     """The database fails the next step."""
     raise DatabaseError('It is full.')
@@ -272,6 +292,10 @@ def nothing(cloud, server):
 INTERRUPTIONS = {
     'killed': (killed, nothing),
     'asleep': (asleep, nothing),
+    'asleep-and-deleted': (asleep_and(deleted), nothing),
+    'asleep-and-reset': (asleep_and(reset), nothing),
+    'asleep-and-migrated': (asleep_and(acting('migrate')), nothing),
+    'asleep-and-shelved': (asleep_and(acting('shelve')), nothing),
     'troubled': (troubled, nothing),
     'deleted': (deleted, nothing),
     'reset': (reset, nothing),
@@ -311,7 +335,8 @@ def test_between_any_two_steps(cloud, database, change, interruption):
         after(cloud, server)
         cloud.restart()
         assert problems(cloud.store) == [], step
-        assert change in WITHOUT_MACHINE or server not in cloud.servers() or has_machine(cloud, server), step
+        may_be_without = WITHOUT_MACHINE & {change, interruption} or server not in cloud.servers()
+        assert may_be_without or has_machine(cloud, server), step
         clean_up(cloud)
         if over:
             return
@@ -319,7 +344,8 @@ def test_between_any_two_steps(cloud, database, change, interruption):
 
 
 @pytest.mark.parametrize(
-    'interruption', ['killed', 'asleep', 'deleted', 'reset', 'killed-and-deleted', 'killed-and-reset']
+    'interruption',
+    ['killed', 'asleep', 'asleep-and-deleted', 'deleted', 'reset', 'killed-and-deleted', 'killed-and-reset'],
 )
 @pytest.mark.parametrize('boot', BOOTS)
 def test_between_any_two_steps_of_a_boot(cloud, database, boot, interruption):
