@@ -91,7 +91,7 @@ def identity(store):
 def keystone(identity):
     """The identity service on a port of the loopback; its URL."""
     server = make_server('127.0.0.1', 0, keystone_app(identity), handler_class=Quiet)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=[0.01])
     thread.start()
     yield f'http://127.0.0.1:{server.server_port}'
     server.shutdown()

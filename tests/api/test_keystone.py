@@ -92,7 +92,7 @@ def recorded(identity):
 def proxy(recorded):
     """A proxy in front of a Keystone on the loopback."""
     server = make_server('127.0.0.1', 0, recorded, handler_class=Quiet)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=[0.01])
     thread.start()
     proxy = Proxy('127.0.0.1', server.server_port)
     yield proxy

@@ -131,7 +131,7 @@ def cloud():
     server = Server(('127.0.0.1', 0), Quiet)
     server.set_app(cloud)
     cloud.url = f'http://127.0.0.1:{server.server_port}'
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=[0.01])
     thread.start()
     yield cloud
     cloud.released.set()

@@ -94,7 +94,7 @@ class Decider(BaseHTTPRequestHandler):
 
 def test_a_rule_may_ask_a_service(explain):
     with HTTPServer(('127.0.0.1', 0), Decider) as decider:
-        threading.Thread(target=decider.serve_forever, daemon=True).start()
+        threading.Thread(target=decider.serve_forever, args=[0.01], daemon=True).start()
         rule = f'"os_compute_api:servers:stop": "http://127.0.0.1:{decider.server_port}/%s"'
         assert explain(STOP, rules=rule % 'True')[0] == 0
         assert explain(STOP, '--role', 'admin', rules=rule % 'False')[0] == 1

@@ -68,7 +68,7 @@ def compute_on(running, store, compute_port):
         compute.heard = []
         server = make_server('127.0.0.1', compute_port, hearing(compute.app, compute.heard), Threaded, Quiet)
         made.extend([server.server_close, server.shutdown])
-        threading.Thread(target=server.serve_forever).start()
+        threading.Thread(target=server.serve_forever, args=[0.01]).start()
         world = World(compute.service)
         world.image(IMAGE, context=world.admin, visibility='public')
         return compute

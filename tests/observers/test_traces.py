@@ -227,7 +227,7 @@ class Collector(BaseHTTPRequestHandler):
 def test_by_default_it_goes_out_by_otlp():
     with HTTPServer(('127.0.0.1', 0), Collector) as server:
         server.received = []
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=[0.01])
         thread.start()
         said = {'OTEL_EXPORTER_OTLP_ENDPOINT': f'http://127.0.0.1:{server.server_port}'}
         subprocess.run([sys.executable, '-c', EXPORTING], env=os.environ | said, check=True)

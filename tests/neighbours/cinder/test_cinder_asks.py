@@ -28,7 +28,7 @@ class Reused(WSGIServer):
 def listening(compute, compute_port):
     """The compute API at its address in the catalog."""
     server = make_server('127.0.0.1', compute_port, compute.app, Reused, Quiet)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
     yield compute
     server.shutdown()
     server.server_close()
