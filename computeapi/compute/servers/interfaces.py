@@ -17,6 +17,7 @@ from computeapi.context import Context
 from computeapi.db import actions, allocations
 from computeapi.db.servers import Server
 from computeapi.errors import (
+    Error,
     FixedIPNotFound,
     Invalid,
     MultipleNetworks,
@@ -40,6 +41,7 @@ def not_attached(job: Job, error: Exception) -> None:
     abandon(job, error)
 
 
+ATTACH_EVENT = 'compute_attach_interface'
 ATTACH = Transition(
     'attach_interface',
     beside=True,
@@ -92,15 +94,14 @@ class InterfaceManager:
         external_networks: whether the caller may use external networks that are not shared.
         """
         self.changes.check(context, server, ATTACH)
-        if port_id is None:
-            network = self._network(context, network_id, external_networks)
-            check_bandwidth(server, network)
-            network_id = network.id
-        else:
-            port = self.networks.port(context, port_id)
-            check_port(port, Rights())
-            if not external_networks:
-                ports.refuse_outside(self.networks.networks(context.elevated(), [port.network_id]))
+        try:
+            if port_id is None:
+                network_id = self._usable_network(context, server, network_id, external_networks)
+            else:
+                self._check_port(context, port_id, external_networks)
+        except Error as error:
+            self._record_refusal(context, server, error)
+            raise
         wanted = {'port_id': port_id, 'network_id': network_id, 'fixed_ip': fixed_ip, 'tag': tag}
         entry = ports.planned(wanted, randomness.new_id())
         try:
@@ -120,7 +121,22 @@ class InterfaceManager:
     def remove_fixed_ip(self, context: Context, server: Server, address: str) -> None:
         self.changes.begin(context, server, REMOVE_FIXED_IP, {'address': address})
 
-    def _network(self, context: Context, network_id: str | None, external_networks: bool) -> Network:
+    def _check_port(self, context: Context, port_id: str, external_networks: bool) -> None:
+        """Refuse a port that the server cannot use."""
+        port = self.networks.port(context, port_id)
+        check_port(port, Rights())
+        if not external_networks:
+            ports.refuse_outside(self.networks.networks(context.elevated(), [port.network_id]))
+
+    def _record_refusal(self, context: Context, server: Server, error: Error) -> None:
+        """Record it like a later failure; an unknown port is an action that did not get as far as the host, as in
+        Nova."""
+        name, event = ATTACH.name, {'event': ATTACH_EVENT, 'host': server.host, 'message': 'Error'}
+        facts = {} if isinstance(error, PortNotFound) else event
+        with self.changes.store.write() as connection:
+            self.changes.record(connection, context, server, name, **facts)
+
+    def _usable_network(self, context: Context, server: Server, network_id: str | None, external_networks: bool) -> str:
         """The network for a new port; if none is named, the only one that the project can use."""
         usable = [self.networks.network(context, network_id)] if network_id else self.networks.networks(context)
         if not usable:
@@ -134,7 +150,8 @@ class InterfaceManager:
             ports.refuse_outside([network])
         if not network.subnets:
             raise Invalid(f'Network {network.id} requires a subnet in order to boot instances on.')
-        return network
+        check_bandwidth(server, network)
+        return network.id
 
     def _begin(self, context: Context, server: Server, entry: dict[str, Any]) -> Job:
         """Record what will be connected, so that a worker does it if this process dies."""
@@ -191,7 +208,7 @@ def connect(job: Job) -> dict[str, Any]:
     """Connect one more interface; returns its entry."""
     entry = job.arguments['interface']
     server = job.server
-    with job.event('compute_attach_interface'):
+    with job.event(ATTACH_EVENT):
         if not entry['created']:
             provider_resources.hold(job, entry['port_id'])
         (made,) = ports.connect(job, [entry])

@@ -127,6 +127,20 @@ def test_a_given_port_is_bound(attach, listed, world, server):
     assert listed()[1:] == [port]
 
 
+def test_what_is_refused_is_an_action_too(attach, world, server, history):
+    port = world.port()
+    attach(port_id=port)
+    assert [attach(port_id=port).status, attach(net_id=MISSING).status, attach(port_id=MISSING).status] == [
+        409,
+        404,
+        404,
+    ]
+    unknown, *failed, done = history(server)
+    assert unknown == ('attach_interface', None, [])
+    assert failed == [('attach_interface', 'Error', [('compute_attach_interface', 'Error')])] * 2
+    assert done == ('attach_interface', None, [('compute_attach_interface', 'Success')])
+
+
 def test_the_only_network_is_meant(api, attach, path, listed, world):
     assert attach().status == 200
     assert api.post(path, {}, as_=BOB).status == 200
