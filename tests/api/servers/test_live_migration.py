@@ -59,7 +59,7 @@ def last(api):
 
 
 @pytest.mark.parametrize('version', ['2.33', '2.34'])
-def test_a_server_moves_while_it_runs(api, migrate, shown, running, held, settle, version):
+def test_a_server_moves_while_it_runs(api, migrate, shown, running, held, settle, server, history, version):
     before = shown()[-1]
     assert migrate(version).status == 202
     assert shown() == ('MIGRATING', 'migrating', before)
@@ -68,6 +68,16 @@ def test_a_server_moves_while_it_runs(api, migrate, shown, running, held, settle
     settle()
     assert shown() == ('ACTIVE', None, other(before)) and held() == [other(before)]
     assert running() == [] and last(api) == ('completed', before, other(before))
+    [(name, message, events)] = history(server)
+    assert (name, message) == ('live-migration', None)
+    assert events == [
+        ('compute_post_live_migration_at_destination', 'Success'),
+        ('compute_pre_live_migration', 'Success'),
+        ('compute_live_migration', 'Success'),
+        ('compute_check_can_live_migrate_source', 'Success'),
+        ('compute_check_can_live_migrate_destination', 'Success'),
+        ('conductor_live_migrate_instance', 'Success'),
+    ]
 
 
 # ------------------------------------------------------------------ host failures
