@@ -6,6 +6,7 @@ All four strategies have the same result: a `Context` in the WSGI environment.
 import base64
 import binascii
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -28,6 +29,8 @@ UNAUTHORIZED = orjson.dumps(
 )
 TOKEN_KEY = 'HTTP_X_AUTH_TOKEN'
 """The WSGI name of the header X-Auth-Token."""
+SERVICE_TOKEN_KEY = 'HTTP_X_SERVICE_TOKEN'
+"""The WSGI name of the header X-Service-Token."""
 SERVICE_TYPES = ('compute', 'computev21')
 TOKEN_INFO = 'keystone.token_info'
 """The key under which keystonemiddleware leaves Keystone's answer. For a request with a service token, the header about
@@ -97,7 +100,7 @@ def by_password(authenticate: Callable[[str, str, str | None], Context]) -> Call
 
 
 def by_token(authenticate: Callable[[str], Context]) -> Callable[[webob.Request], Context]:
-    """auth_strategy local: a token of the built-in identity service."""
+    """auth_strategy local: a token of the built-in identity service, and that of the service that sends it, if any."""
 
     def identify(req: webob.Request) -> Context:
         token = req.environ.get(TOKEN_KEY)
@@ -106,7 +109,8 @@ def by_token(authenticate: Callable[[str], Context]) -> Callable[[webob.Request]
         context = authenticate(token)
         if not context.may_send(SERVICE_TYPES, req.method, raw_path(req.environ)):
             raise errors.NotAuthenticated()
-        return context
+        service_token = req.environ.get(SERVICE_TOKEN_KEY)
+        return replace(context, service_roles=authenticate(service_token).roles) if service_token else context
 
     return identify
 

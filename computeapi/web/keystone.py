@@ -17,7 +17,6 @@ from computeapi.web.request import CONTEXT
 
 DEFAULTS = {'service_type': 'compute'}
 """The defaults that differ from keystonemiddleware's; the configuration can override them."""
-SERVICE_TOKEN_KEY = 'HTTP_X_SERVICE_TOKEN'
 REMEMBERED_SECONDS = 10
 MOST_REMEMBERED = 1000
 
@@ -111,13 +110,13 @@ class RememberedCallers:
 
     def of(self, environ: Mapping[str, Any]) -> Context | None:
         found = self.known.get(environ.get(auth.TOKEN_KEY, ''))
-        if found is None or SERVICE_TOKEN_KEY in environ or not found.since <= utcnow() < found.until:
+        if found is None or auth.SERVICE_TOKEN_KEY in environ or not found.since <= utcnow() < found.until:
             return None
         return found.caller
 
     def remember(self, environ: Mapping[str, Any], caller: Context) -> None:
         token, written = environ[auth.TOKEN_INFO]['token'], environ.get(auth.TOKEN_KEY)
-        if not written or SERVICE_TOKEN_KEY in environ or is_restricted(token):
+        if not written or auth.SERVICE_TOKEN_KEY in environ or is_restricted(token):
             return
         now = utcnow()
         if len(self.known) >= MOST_REMEMBERED:

@@ -11,9 +11,11 @@ import webob
 from computeapi import config
 from computeapi.backends.identity.local import LocalIdentity
 from computeapi.backends.identity.local.roles import Target
+from computeapi.context import Context
 from computeapi.main import Service
 from computeapi.pipeline import load
 from computeapi.standalone.identity import keystone as keystone_app
+from computeapi.web import auth
 
 PASSWORDS = {'admin': 'admin-secret', 'demo': 'demo-secret', 'other': 'other-secret'}
 STRATEGIES = ('none', 'http_basic', 'local', 'keystone')
@@ -154,6 +156,25 @@ def test_wrong_credentials_are_refused(cloud, headers):
         return
     answer = cloud.ask('GET /v2.1/flavors', headers)
     assert (answer.status_code, answer.json) == (401, UNAUTHORIZED)
+
+
+def test_the_token_of_a_service_must_be_valid(cloud):
+    if cloud.strategy in ('local', 'keystone'):
+        answer = cloud.ask('GET /v2.1/flavors', cloud.credentials('demo') | {'X-Service-Token': 'made-up'})
+        assert (answer.status_code, answer.json) == (401, UNAUTHORIZED)
+
+
+def test_the_roles_of_a_service_are_known_by_its_token():
+    callers = {'of-demo': Context('demo', roles={'member'}), 'of-cinder': Context('cinder', roles={'service'})}
+    identify = auth.by_token(callers.__getitem__)
+
+    def roles(**headers):
+        caller = identify(webob.Request.blank('/flavors', headers=headers))
+        return caller.user_id, caller.roles, caller.service_roles
+
+    assert roles(**{'X-Auth-Token': 'of-demo'}) == ('demo', {'member'}, set())
+    both = {'X-Auth-Token': 'of-demo', 'X-Service-Token': 'of-cinder'}
+    assert roles(**both) == ('demo', {'member'}, {'service'})
 
 
 def test_nobody_becomes_somebody_by_the_headers_of_the_middleware(cloud):

@@ -20,8 +20,8 @@ from computeapi.errors import NotAuthenticated
 from computeapi.main import Service
 from computeapi.standalone.identity import keystone as keystone_app
 from computeapi.web import keystone as filters
-from computeapi.web.auth import TOKEN_INFO, TOKEN_KEY, by_keystone_headers
-from computeapi.web.keystone import SERVICE_TOKEN_KEY, RememberedCallers
+from computeapi.web.auth import SERVICE_TOKEN_KEY, TOKEN_INFO, TOKEN_KEY, by_keystone_headers
+from computeapi.web.keystone import RememberedCallers
 from tests.api.test_auth import KEYSTONE, PRIVATE, Cloud, Quiet, identity  # noqa: F401
 from tests.backends.implementations import ALICE
 from tests.clock import StandingClock
