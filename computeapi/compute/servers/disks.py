@@ -121,7 +121,7 @@ def leave_nothing(job: Job, device: BlockDevice) -> None:
     if not device.delete_on_termination or not platform.store.query(rows.is_gone, device.server_id):
         return
     try:
-        platform.volumes.delete(job.elevated, volume_of(device))
+        platform.volumes.delete(owner_of(job), volume_of(device))
     except VolumeNotFound:
         return
     except Error as error:
@@ -316,7 +316,7 @@ def release(platform: Platform, context: Context, server_id: str, volume_id: str
 
 def remove(job: Job, volume_id: str) -> None:
     """Delete a volume. One that is used elsewhere, or has snapshots, stays."""
-    owner = replace(job.elevated, project_id=job.server.project_id)
+    owner = owner_of(job)
     try:
         job.platform.volumes.delete(owner, volume_id)
     except VolumeNotFound:
@@ -326,6 +326,11 @@ def remove(job: Job, volume_id: str) -> None:
     except Error as error:
         wait_until_removable(job, owner, volume_id)
         LOG.warning('Volume %s of server %s could not be deleted: %s', volume_id, job.server.uuid, error)
+
+
+def owner_of(job: Job) -> Context:
+    """Compute, on behalf of the server's project, whose volumes it deletes."""
+    return replace(job.elevated, project_id=job.server.project_id)
 
 
 def wait_until_removable(job: Job, owner: Context, volume_id: str) -> None:

@@ -131,10 +131,10 @@ class InterfaceManager:
     def _record_refusal(self, context: Context, server: Server, error: Error) -> None:
         """Record it like a later failure; an unknown port is an action that did not get as far as the host, as in
         Nova."""
-        name, event = ATTACH.name, {'event': ATTACH_EVENT, 'host': server.host, 'message': 'Error'}
+        event = {'event': ATTACH_EVENT, 'host': server.host, 'message': 'Error'}
         facts = {} if isinstance(error, PortNotFound) else event
         with self.changes.store.write() as connection:
-            self.changes.record(connection, context, server, name, **facts)
+            self.changes.record(connection, context, server, ATTACH.name, **facts)
 
     def _usable_network(self, context: Context, server: Server, network_id: str | None, external_networks: bool) -> str:
         """The network for a new port; if none is named, the only one that the project can use."""
