@@ -136,8 +136,9 @@ def machine(cloud, server):
     held = {claim.host for claim in cloud.claims[server.uuid]}
     if set(running) - held:
         yield f'runs on {sorted(running)}, where it holds {sorted(held)}'
-    without = 4 if server.vm_state in ('shelved_offloaded', 'soft-delete') else 0
-    power = running.get(server.host, without)
+    # A server that was offloaded keeps the power state of its former machine, also if it is soft-deleted then.
+    is_offloaded = server.host is None and server.vm_state in ('shelved_offloaded', 'soft-delete')
+    power = running.get(server.host, 4 if is_offloaded else 0)
     if power != server.power_state:
         yield f'has power state {server.power_state} and its machine {power}'
 

@@ -29,7 +29,7 @@ MOST_TRIES, PAUSE_SECONDS = 5, 0.01
 MOST_KEPT = 5
 LARGE_PAGE = 16 * 1024
 PREPARED = 64
-"""How many prepared statements each connection to SQLite keeps: as many as a boot has. One takes about 10 KiB."""
+"""How many prepared statements each connection to SQLite keeps: more than a boot has. One takes about 10 KiB."""
 PAGES_KIB = 512
 """How much of the database each connection to SQLite keeps in memory; the operating system keeps it, too."""
 
