@@ -32,7 +32,9 @@ DEFAULTS = {
     'kombu_missing_consumer_retry_timeout': 5,
 }
 """The defaults that differ from oslo.messaging's; the configuration can override them."""
-GROUP = 'oslo_messaging_rabbit'
+GROUP, NOTIFICATIONS = 'oslo_messaging_rabbit', 'oslo_messaging_notifications'
+OF_NOTIFICATIONS = frozenset({'transport_url', 'topics'})
+"""The options for notifications that are used."""
 # The maximum number of calls in flight per process; further ones are refused.
 MOST_CALLS = 128
 # How much longer than its own limit a call may take if the broker or the agent did not accept it.
@@ -106,9 +108,11 @@ def _listed() -> Iterator[tuple[str, list[cfg.Opt]]]:
     for group, listed in opts.list_opts():
         if group in (None, GROUP):
             yield group or 'DEFAULT', listed
+        elif group == NOTIFICATIONS:
+            yield group, [option for option in listed if option.name in OF_NOTIFICATIONS]
 
 
-def _broker_errors() -> tuple[type[Exception], ...]:
+def broker_errors() -> tuple[type[Exception], ...]:
     """The errors that oslo.messaging lets through when the broker is away."""
     from amqp.exceptions import AMQPError
     from kombu.exceptions import KombuError
@@ -152,7 +156,7 @@ class Bus:
 
     def __init__(self, conf: cfg.ConfigOpts, own: str | None = None):
         register(conf)
-        self.library, self.broker_errors = library(), _broker_errors()
+        self.library, self.broker_errors = library(), broker_errors()
         self.name = conf.control_exchange
         try:
             self.transport = self.library.get_rpc_transport(conf)

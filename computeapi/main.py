@@ -23,6 +23,8 @@ from computeapi.backends.volume import Volume, Volumes
 from computeapi.compute.audit import CloudAudit
 from computeapi.compute.hosts import HostRegistry, is_host_up
 from computeapi.compute.mirror import Mirror
+from computeapi.compute.notifications import notifications_of
+from computeapi.compute.notifications.sender import sender_of
 from computeapi.compute.periodic import Periodic
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import Scheduler
@@ -246,11 +248,13 @@ class Service:
         return None if placement is None else Mirror(self.store, placement, self.hypervisor, self.conf)
 
     @functools.cached_property
-    def placement_publisher(self) -> Periodic | None:
-        """Keeps Placement up to date."""
-        if self.mirror is None:
-            return None
-        return Periodic('placement', self.mirror.catch_up, self.conf.task_sweep_interval, self.store.noted)
+    def publishers(self) -> list[Periodic]:
+        """What tells other services of changes here."""
+        seconds, sender = self.conf.task_sweep_interval, sender_of(self.conf, self.store)
+        found = [] if sender is None else [sender]
+        if self.mirror is not None:
+            found.append(Periodic('placement', self.mirror.catch_up, seconds, self.store.noted))
+        return found
 
     @functools.cached_property
     def cipher(self) -> Cipher:
@@ -284,6 +288,7 @@ class Service:
             shares=self.wrap_neighbour('share', self.shares),
             cipher=self.password_cipher,
             mirror=self.mirror,
+            notifications=notifications_of(self.conf, self.store.clock),
             clock=self.store.clock,
         )
 
@@ -327,8 +332,8 @@ class Service:
             self.auditor.start()
             self.healer.start()
             self.power_state_checker.start()
-            if self.placement_publisher is not None:
-                self.placement_publisher.start()
+            for publisher in self.publishers:
+                publisher.start()
         self.worker.start()
 
     def serve_agents(self) -> None:
@@ -378,9 +383,10 @@ class Service:
         self.power_state_checker.stop()
         self.worker.stop()
         self.hosts.stop()
-        if self.mirror is not None and self.placement_publisher is not None:
+        if self.mirror is not None:
             self.mirror.ending = True
-            self.placement_publisher.stop(PUBLISHER_STOP_SECONDS)
+        for publisher in self.publishers:
+            publisher.stop(PUBLISHER_STOP_SECONDS)
         try:
             self.heartbeat.end()
         except DatabaseError:

@@ -26,7 +26,7 @@ class Startup:
         # Why requests cannot be answered either.
         self.obstacle: schema.WrongTables | None = None
         # Created here, so that errors in the configuration are reported at once.
-        self.worker = service.worker
+        self.worker, self.publishers = service.worker, service.publishers if service.conf.workers else []
 
     def start(self) -> None:
         self.thread.start()

@@ -29,7 +29,7 @@ def run(conf: cfg.ConfigOpts) -> None:
         startup.start()
         shutdown.wait()
         startup.stop()
-    if service.bus is not None:
+    if service.bus is not None or conf.notifications.notification_format:
         from computeapi.bus import leave
 
         leave()

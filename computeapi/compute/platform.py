@@ -14,6 +14,7 @@ from computeapi.backends.share import Shares
 from computeapi.backends.volume import Volumes
 from computeapi.clock import utcnow
 from computeapi.compute.mirror import Mirror
+from computeapi.compute.notifications import ServerNotifications
 from computeapi.compute.scheduler import Scheduler
 from computeapi.compute.tasks.queue import Tasks
 from computeapi.db.engine import Store
@@ -25,7 +26,8 @@ NO_CIPHER = Cipher()
 class Platform:
     """All that workers need, and what requests about servers start from.
 
-    mirror: keeps Placement up to date; None if it is not used.  cipher: encrypts the initial passwords of guests.
+    mirror: keeps Placement up to date; None if it is not used.  notifications: what other services are told; None if
+    they are off.  cipher: encrypts the initial passwords of guests.
     """
 
     conf: cfg.ConfigOpts
@@ -38,5 +40,6 @@ class Platform:
     volumes: Volumes
     shares: Shares
     mirror: Mirror | None = None
+    notifications: ServerNotifications | None = None
     clock: Callable[[], datetime] = utcnow
     cipher: Cipher = NO_CIPHER

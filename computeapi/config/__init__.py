@@ -26,6 +26,7 @@ from computeapi.config.backends import (
 )
 from computeapi.config.consoles import CONSOLES, PROXY
 from computeapi.config.database import DATABASE
+from computeapi.config.notifications import NOTIFICATIONS
 from computeapi.config.observers import METRICS, TRACING
 from computeapi.config.page import UI
 from computeapi.config.qemu import QEMU
@@ -332,6 +333,7 @@ GROUPS: dict[str, Sequence[cfg.Opt]] = {
     'qemu': QEMU,
     'agent': AGENT,
     'standalone': STANDALONE,
+    'notifications': NOTIFICATIONS,
     'metrics': METRICS,
     'tracing': TRACING,
     'ui': UI,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -33,6 +33,14 @@ SAME = EVENTS.select.where(
     events.c.event == sa.bindparam('its_event'),
     sa.func.coalesce(events.c.result, '') != FAILED,
 )
+
+
+class StartedEvent(NamedTuple):
+    """An event that begins, or that goes on because it had begun before; then it may even have finished."""
+
+    id: int
+    is_new: bool = False
+    is_over: bool = False
 
 
 def start(connection: sa.Connection, context: Context, server_id: str, action: str, now: datetime) -> int:
@@ -87,14 +95,14 @@ def finish(
 
 def start_event(
     connection: sa.Connection, action_id: int, event: str, host: str | None, now: datetime, *, new: bool = False
-) -> tuple[int, bool]:
-    """The event's ID, and whether it has finished: an event that was begun before a worker died or had to wait is
-    continued. A retry after a failure is a new event. new: skip the look-up, because no event has that name."""
+) -> StartedEvent:
+    """An event that was begun before a worker died or had to wait is continued. A retry after a failure is a new event.
+    new: skip the look-up, because no event has that name."""
     if not new and (found := EVENTS.first(connection, SAME, {'its_action': action_id, 'its_event': event})):
-        return found.id, found.finish_time is not None
+        return StartedEvent(found.id, is_over=found.finish_time is not None)
     begun = {'action_id': action_id, 'event': event, 'host': host, 'start_time': now}
     ACTIONS.update(connection, {'updated_at': now}, id=action_id)
-    return EVENTS.add(connection, **begun), False
+    return StartedEvent(EVENTS.add(connection, **begun), is_new=True)
 
 
 def finish_event(

@@ -71,6 +71,8 @@ class Store:
         self.url = sa.make_url(url)
         # Set when a change was recorded for Placement.
         self.noted = threading.Event() if mirrored else None
+        # Set when a notification is to be sent.
+        self.announced = threading.Event()
         self.dialect = self.url.get_backend_name()
         self.error_log = DatabaseErrorLog()
         if self.dialect == 'sqlite':
@@ -103,14 +105,18 @@ class Store:
     def write(self) -> Iterator[sa.Connection]:
         """A transaction: committed at the end of the block, rolled back on an exception."""
         notes: list[str] | None = None if self.noted is None else []
+        announced: list[int] = []
         with self.error_log.translating(), self.connection_cache.write() as connection:
-            connection = connection.execution_options(computeapi_notes=notes, **quota_usages.new())
+            options = {'computeapi_notes': notes, 'computeapi_announced': announced}
+            connection = connection.execution_options(**options, **quota_usages.new())
             with self.transaction(connection):
                 yield connection
                 self.check(connection)
                 quota_usages.flush(connection)
         if self.noted is not None and notes:
             self.noted.set()
+        if announced:
+            self.announced.set()
         for tell in self.change_listeners:
             tell()
 

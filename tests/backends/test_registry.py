@@ -51,7 +51,7 @@ def test_without_a_placement_nothing_of_one_is_loaded():
     made = (
         'import sys; from computeapi import config, main;'
         'service = main.Service(config.load(overrides={("api", "auth_strategy"): "none"}));'
-        'assert service.mirror is None and service.placement_publisher is None; print(list(sys.modules))'
+        'assert service.mirror is None and service.publishers == []; print(list(sys.modules))'
     )
     done = subprocess.run([sys.executable, '-c', made], capture_output=True, text=True, check=True)
     assert not {'openstack', 'keystoneauth1', 'computeapi.backends.placement.service'} & {

@@ -10,6 +10,8 @@ ROOT = Path(computeapi.__file__).parent
 
 # These words are names and states of other things, too.
 AMBIGUOUS = {TaskState.BLOCK_DEVICE_MAPPING, TaskState.DELETING, TaskState.MIGRATING, TaskState.NETWORKING}
+# These are names of notifications.
+AMBIGUOUS |= {TaskState.RESIZE_PREP, TaskState.RESIZE_FINISH}
 UNMISTAKABLE = {str(state) for state in set(TaskState) - AMBIGUOUS}
 
 

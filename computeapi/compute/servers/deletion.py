@@ -1,6 +1,5 @@
 """Deleting servers, at once or after a period in which they can be restored, and everything that goes with them."""
 
-from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
 
@@ -125,7 +124,7 @@ def delete(job: Job) -> None:
     """Remove the machine, its ports and volumes, and its claims; then mark the row as deleted."""
     server = job.server
     # Without a host, nothing happens on one that an event could tell about.
-    with job.event('compute_terminate_instance') if server.host else nullcontext():
+    with job.event('compute_terminate_instance', listed=server.host is not None):
         placement.remove_machines(job.platform, server)
         discard_shelved(job)
         ports.disconnect(job.platform.networks, job.elevated, server)

@@ -157,7 +157,7 @@ class AttachedVolumes:
             if at_once and current.vm_state != VMState.SHELVED_OFFLOADED:
                 device.device_name = disks.free_name(current, devices, name)
             rows.insert_block_device(connection, values_of(device))
-            arguments = {'device_id': device.uuid, 'name': name}
+            arguments = {'device_id': device.uuid, 'volume_id': device.volume_id, 'name': name}
             return self.tasks.add(connection, transition, server.uuid, context, arguments, leased=True)
 
     def _reserve(self, context: Context, device: BlockDevice) -> None:
@@ -183,7 +183,7 @@ class AttachedVolumes:
             raise Invalid('Cannot detach a root device volume')
         with self.store.write() as connection:
             current = locked(connection, context, server, transition)
-            wanted = {'device_id': device.uuid}
+            wanted = {'device_id': device.uuid, 'volume_id': device.volume_id}
             task = self.tasks.add(connection, transition, server.uuid, context, wanted, leased=True)
         with self.changes.accepting(context, server, transition, task):
             # A server without a host has its volumes only reserved.

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from computeapi.backends.hypervisor import Hypervisor, NotYet, PowerState
 from computeapi.compute.hosts import is_host_up
+from computeapi.compute.notifications import ActionNotices
 from computeapi.compute.platform import Platform
 from computeapi.compute.tasks.fence import OVERTAKEN, Fence, Superseded
 from computeapi.compute.tasks.queue import thawed
@@ -36,16 +37,22 @@ class UnwrittenStep(NamedTuple):
 LONGEST_MESSAGE = 255
 # The argument of a task that failed: the fault, while the outcome for the server is not settled yet.
 FAULT = 'fault'
+# The argument of a task that is not an action: the events that it has begun.
+BEGUN_EVENTS = 'begun_events'
 
 
 @dataclass
 class BegunEvent:
-    """A step of an action. host: where it happens, if stated; where: the host as known when it begins."""
+    """A step of an action. host: where it happens, if stated; where: the host as known when it begins.
+
+    is_listed: whether clients can list it.  id: of its row; 0 without one.
+    """
 
     name: str
     host: str | None
     where: str | None
     begun_at: datetime
+    is_listed: bool
     id: int = 0
     is_over: bool = False
 
@@ -65,13 +72,15 @@ class Job:
         self.context = thawed(task.context)
         self.elevated = self.context.elevated()
         self.store, self.clock = platform.store, platform.clock
-        # The events in progress, and where they happen, if stated.
-        self.open: dict[int, str | None] = {}
+        self.notices = ActionNotices(platform.notifications, task.server_id, self.context, task.arguments)
+        # The events in progress, by name.
+        self.open: dict[str, BegunEvent] = {}
         # Changes that are not written yet.
         self.unwritten: list[UnwrittenStep] = []
         self.beginning: list[BegunEvent] = []
-        # The names of the events that this job has begun.
+        # The names of the events that this job has begun, and of unlisted ones of earlier attempts.
         self.begun_events: set[str] = set()
+        self.begun_before = frozenset(self.arguments.get(BEGUN_EVENTS, ()))
 
     @property
     def driver(self) -> Hypervisor:
@@ -80,12 +89,17 @@ class Job:
         return self.platform.hypervisor
 
     @contextmanager
-    def event(self, name: str, host: str | None = None, *, soon: bool = False) -> Iterator[None]:
-        """Record a step of the action, with its result. soon: write its beginning together with the next change."""
-        if self.task.action_id is None:
+    def event(self, name: str, host: str | None = None, *, soon: bool = False, listed: bool = True) -> Iterator[None]:
+        """Record a step of the action, with its result, and notify others of it.
+
+        soon: write its beginning together with the next change.  listed: whether clients can list it, if the work is an
+        action at all.
+        """
+        listed = listed and self.task.action_id is not None
+        if not listed and not self.notices:
             yield
             return
-        event = BegunEvent(name, host, host or self.server.host, self.clock())
+        event = BegunEvent(name, host, host or self.server.host, self.clock(), listed)
         if soon:
             self.beginning.append(event)
         else:
@@ -100,38 +114,49 @@ class Job:
         except BaseException as error:
             with self.store.write() as connection:
                 self._write(connection, [])
-                self.open.pop(event.id, None)
-                actions.finish_event(
-                    connection,
-                    event.id,
-                    self.clock(),
-                    result='Error',
-                    traceback=''.join(traceback.format_tb(error.__traceback__)),
-                    details=message_of(error),
-                    host=host or self.server.host,
-                )
+                self.open.pop(event.name, None)
+                self._fail_event(connection, event, error)
             raise
         if event in self.beginning:
             self.settle()
-        if event.id in self.open and not self.fence.closed:
+        if event.name in self.open and not self.fence.closed:
             # The event was not ended together with the job.
-            self.store.change(self._finish_event, event.id)
-            del self.open[event.id]
+            self.store.change(self._finish_event, event)
+            del self.open[event.name]
 
     def _begin(self, connection: sa.Connection, event: BegunEvent) -> None:
         # In the first attempt, no events can exist that would have to be continued.
         new = self.task.attempts == 1 and event.name not in self.begun_events
-        facts = (self.task.action_id or 0, event.name, event.where, event.begun_at)
-        event.id, event.is_over = actions.start_event(connection, *facts, new=new)
         self.begun_events.add(event.name)
+        if event.is_listed:
+            facts = (self.task.action_id or 0, event.name, event.where, event.begun_at)
+            event.id, new, event.is_over = actions.start_event(connection, *facts, new=new)
+        else:
+            new = event.name not in self.begun_before
+            self.platform.tasks.note_in(connection, self.task, {BEGUN_EVENTS: [*self.begun_before | self.begun_events]})
+        self.notices.begun(connection, event.name, event.where, new=new)
 
     def _open(self, event: BegunEvent) -> None:
         if not event.is_over:
-            self.open[event.id] = event.host
+            self.open[event.name] = event
 
-    def _finish_event(self, connection: sa.Connection, event_id: int) -> None:
-        host = self.open[event_id] or self.server.host
-        actions.finish_event(connection, event_id, self.clock(), host=host)
+    def _finish_event(self, connection: sa.Connection, event: BegunEvent) -> None:
+        if event.is_listed:
+            actions.finish_event(connection, event.id, self.clock(), host=event.host or self.server.host)
+        self.notices.ended(connection, event.name)
+
+    def _fail_event(self, connection: sa.Connection, event: BegunEvent, error: BaseException) -> None:
+        if event.is_listed:
+            actions.finish_event(
+                connection,
+                event.id,
+                self.clock(),
+                result='Error',
+                traceback=''.join(traceback.format_tb(error.__traceback__)),
+                details=message_of(error),
+                host=event.host or self.server.host,
+            )
+        self.notices.failed(connection, event.name, error)
 
     def save(self, **values: Any) -> None:
         """Change the server, unless its task_state is no longer the one this job left it in: Superseded."""
@@ -195,13 +220,17 @@ class Job:
         """Close the action and remove the task, whatever the server's state; Superseded if another worker has it."""
         self.fence.close(connection)
         # They stay open here, because a transaction that ran into a conflict is repeated.
-        events = [*self.open.items()]
+        events = [*self.open.values()]
         last = events.pop() if events and message is None else None
-        for event_id, _ in events:
-            self._finish_event(connection, event_id)
+        for event in events:
+            self._finish_event(connection, event)
         if self.task.action_id is not None:
-            where = None if last is None else (last[0], last[1] or self.server.host)
+            where = (last.id, last.host or self.server.host) if last is not None and last.is_listed else None
             actions.finish(connection, self.task.action_id, self.clock(), message, where=where)
+        if message is None:
+            if last is not None:
+                self.notices.ended(connection, last.name)
+            self.notices.all_ended(connection)
 
     def end(self, message: str | None = None) -> None:
         """`close`, in a transaction of its own: for work that leaves the states of the server alone."""
@@ -213,6 +242,7 @@ class Job:
         with self.store.write() as connection:
             self.write(connection, **({'fault': fault, 'task_state': None} | values))
             self.close(connection, 'Error')
+            self.notices.all_failed(connection, error)
 
     def fault(self, error: BaseException) -> dict[str, Any]:
         """The error as clients see it."""

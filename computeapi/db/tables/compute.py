@@ -327,6 +327,28 @@ class PlacementChange(NamedTuple):
 placement_changes = table('placement_changes', PlacementChange)
 
 
+class WaitingNotification(NamedTuple):
+    """A notification that waits to be sent.
+
+    format: versioned or unversioned.  priority: info or error.  lease_until: set on the first one while a process is
+    sending.
+    """
+
+    id: Number
+    message_id: TextId
+    created_at: datetime
+    format: Annotated[str, Text(16)]
+    priority: Annotated[str, Text(16)]
+    publisher_id: str
+    event_type: str
+    context: dict[str, Any]
+    payload: dict[str, Any]
+    lease_until: Annotated[datetime, INDEX] | None
+
+
+notifications = table('notifications', WaitingNotification, shown=True)
+
+
 class IdempotencyKey(NamedTuple):
     """A request that a client can safely repeat with the same key.
 

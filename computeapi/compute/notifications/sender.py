@@ -1,0 +1,69 @@
+"""Sends the notifications that were written, in their order."""
+
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+
+from oslo_config import cfg
+
+from computeapi.compute.periodic import Periodic
+from computeapi.db import notifications as rows
+from computeapi.db.engine import Store
+from computeapi.db.notifications import WaitingNotification
+from computeapi.errors import NeighbourAway
+
+LOG = logging.getLogger(__name__)
+BATCH = 50
+LEASE = timedelta(seconds=60)
+"""How long the other processes wait for one that is sending."""
+
+
+class Sender:
+    """Sends notifications from any process; one sends at a time.
+
+    send: hands one to the broker, or raises NeighbourAway.  While the broker is away, notifications wait.
+    """
+
+    def __init__(self, store: Store, send: Callable[[WaitingNotification], None]):
+        self.store, self.send, self.away = store, send, False
+
+    def catch_up(self) -> None:
+        """Send all that wait, unless another process does."""
+        while batch := self._claim():
+            sent, refusal = self._send(batch)
+            self.store.change(rows.delete, sent)
+            if refusal is not None:
+                return self._wait(batch, refusal)
+            if self.away:
+                LOG.warning('The broker is available again, and notifications are being sent')
+            self.away = False
+
+    def _send(self, batch: list[WaitingNotification]) -> tuple[list[WaitingNotification], NeighbourAway | None]:
+        """Those that the broker has accepted, and why it did not accept the next one."""
+        for number, notification in enumerate(batch):
+            try:
+                self.send(notification)
+            except NeighbourAway as error:
+                return batch[:number], error
+        return batch, None
+
+    def _claim(self) -> list[WaitingNotification]:
+        now = self.store.clock()
+        return self.store.change(rows.claim, now, now + LEASE, BATCH)
+
+    def _wait(self, batch: list[WaitingNotification], refusal: NeighbourAway) -> None:
+        self.store.change(rows.release, batch[0])
+        if not self.away:
+            LOG.warning('%d notifications wait for the broker: %s', self.store.query(rows.waiting), refusal)
+        self.away = True
+
+
+def sender_of(conf: cfg.ConfigOpts, store: Store) -> Periodic | None:
+    """Sends what is announced in the store; None if notifications are off. cfg.ConfigFileValueError for a broker that
+    is not usable."""
+    if not conf.notifications.notification_format:
+        return None
+    from computeapi.backends.notifier import Notifier
+
+    sender = Sender(store, Notifier(conf).send)
+    return Periodic('notifications', sender.catch_up, conf.task_sweep_interval, store.announced)

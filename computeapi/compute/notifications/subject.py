@@ -1,0 +1,33 @@
+"""What a notification is about."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from computeapi.context import Context
+from computeapi.db.servers import Server
+
+
+class Subject(NamedTuple):
+    """A server in a step of its action.
+
+    arguments: of the task.  host: where the step happens.  name: what the hypervisor calls the server.  new_flavor: of
+    its migration.
+    """
+
+    server: Server
+    context: Context
+    arguments: Mapping[str, Any]
+    host: str
+    name: str
+    new_flavor: dict[str, Any] | None = None
+    error: BaseException | None = None
+
+    def argument(self, name: str) -> str | None:
+        found: str | None = self.arguments.get(name)
+        return found
+
+
+def seconds(moment: datetime | None) -> str | None:
+    """2026-01-31T12:00:00Z"""
+    return None if moment is None else f'{moment:%Y-%m-%dT%H:%M:%SZ}'

@@ -1,0 +1,52 @@
+"""Notifications that wait to be sent, as rows that are written in the transaction of what they tell about."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from computeapi import randomness
+from computeapi.db.records import Rows
+from computeapi.db.tables.compute import WaitingNotification, notifications
+
+__all__ = ['WaitingNotification']
+
+TRIM_EVERY = 1000
+"""How often, in notifications, the oldest ones beyond the maximum are deleted."""
+
+NOTIFICATIONS = Rows(WaitingNotification, notifications)
+OLDEST = NOTIFICATIONS.select.order_by(notifications.c.id)
+
+
+def add(connection: sa.Connection, most: int, **values: Any) -> None:
+    """Add a notification. most: how many are kept, about; the oldest are deleted first."""
+    added = NOTIFICATIONS.add(connection, message_id=randomness.new_id(), **values, lease_until=None)
+    connection.get_execution_options()['computeapi_announced'].append(added)
+    if added % TRIM_EVERY == 0:
+        connection.execute(sa.delete(notifications).where(notifications.c.id <= added - most))
+
+
+def claim(connection: sa.Connection, now: datetime, until: datetime, most: int) -> list[WaitingNotification]:
+    """The oldest notifications, for the caller to send in this order until then; none while another process sends."""
+    lease = notifications.c.lease_until
+    if connection.scalar(sa.select(sa.func.count()).where(lease >= now)):
+        return []
+    found = NOTIFICATIONS.all(connection, OLDEST.limit(most))
+    if not found:
+        return []
+    mine = sa.update(notifications).where(notifications.c.id == found[0].id, sa.or_(lease.is_(None), lease < now))
+    return found if connection.execute(mine.values(lease_until=until)).rowcount == 1 else []
+
+
+def release(connection: sa.Connection, first: WaitingNotification) -> None:
+    """Let any process send now."""
+    NOTIFICATIONS.update(connection, {'lease_until': None}, id=first.id)
+
+
+def delete(connection: sa.Connection, sent: Sequence[WaitingNotification]) -> None:
+    connection.execute(sa.delete(notifications).where(notifications.c.id.in_([each.id for each in sent])))
+
+
+def waiting(connection: sa.Connection) -> int:
+    return connection.scalar(sa.select(sa.func.count()).select_from(notifications)) or 0
