@@ -21,7 +21,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from computeapi import __version__
 from computeapi.backends import registry
 from computeapi.compute.quotas import Quotas
-from computeapi.db import counts, placement_changes, tasks
+from computeapi.db import counts, notifications, placement_changes, tasks
 from computeapi.db.engine import Store
 from computeapi.errors import DatabaseError
 from computeapi.observers.families import FROM_DATABASE
@@ -76,6 +76,8 @@ class DatabaseMetrics:
         }
         if self.conf.placement.enabled:
             found['placement_changes'] = self.store.query(placement_changes.waiting)
+        if self.conf.notifications.notification_format:
+            found['notifications_waiting'] = self.store.query(notifications.waiting)
         return found
 
     def last_count(self) -> dict[str, Value]:

@@ -70,6 +70,7 @@ FROM_DATABASE = {
     ),
     'computeapi_processes': Family('gauge', 'Live processes of the service.', ('binary',)),
     'computeapi_placement_changes': Family('gauge', 'Changes not yet reported to Placement.'),
+    'computeapi_notifications_waiting': Family('gauge', 'Notifications not yet sent, if they are on.'),
     'computeapi_servers': Family('gauge', 'Servers that are not deleted, by vm_state.', ('state',)),
     'computeapi_hosts': Family('gauge', 'Compute hosts: up, down or disabled.', ('state',)),
     'computeapi_quota_used': Family(

@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from computeapi.clock import utcnow
-from computeapi.db import counts, quotas
+from computeapi.db import counts, notifications, quotas
 from computeapi.db.engine import Store
 from computeapi.db.tables.compute import processes, quota_usages, services
 from computeapi.observers.database_metrics import DatabaseMetrics
@@ -152,3 +152,11 @@ def test_without_a_database_that_is_what_is_told(conf):
     store = Store('postgresql+psycopg://me@127.0.0.1:1/none')
     assert DatabaseMetrics(conf, store).found() == {'database_up': 0}
     assert b'computeapi_database_up 0.0' in DatabaseMetrics(conf, store).exposition()
+
+
+def test_waiting_notifications_are_counted_if_they_are_on(conf, metrics, store):
+    assert 'notifications_waiting' not in metrics.found()
+    conf.set_override('notification_format', 'versioned', 'notifications')
+    facts = {'format': 'versioned', 'priority': 'info', 'publisher_id': 'p', 'event_type': 'e', 'context': {}}
+    store.change(notifications.add, 1000, **facts, payload={}, created_at=utcnow())
+    assert metrics.found()['notifications_waiting'] == 1
