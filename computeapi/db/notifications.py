@@ -48,5 +48,9 @@ def delete(connection: sa.Connection, sent: Sequence[WaitingNotification]) -> No
     connection.execute(sa.delete(notifications).where(notifications.c.id.in_([each.id for each in sent])))
 
 
+def are_any(connection: sa.Connection) -> bool:
+    return NOTIFICATIONS.first(connection, OLDEST.limit(1)) is not None
+
+
 def waiting(connection: sa.Connection) -> int:
     return connection.scalar(sa.select(sa.func.count()).select_from(notifications)) or 0

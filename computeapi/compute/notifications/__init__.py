@@ -53,14 +53,18 @@ class ServerNotifications:
         notices = [each for each in reversed(NOTICES.get(step.name, [])) if each.with_action == with_action]
         self._tell(connection, step, notices, 'end')
 
-    def failed(self, connection: sa.Connection, step: NotifiedStep, error: BaseException) -> None:
-        self._tell(connection, step, reversed(NOTICES.get(step.name, [])), 'error', error)
+    def failed(
+        self, connection: sa.Connection, step: NotifiedStep, error: BaseException, *, with_action: bool = False
+    ) -> None:
+        """Tell that a step has failed, or (with_action) that the action has failed after it."""
+        notices = [each for each in reversed(NOTICES.get(step.name, [])) if each.with_action or not with_action]
+        self._tell(connection, step, notices, 'error', error)
 
     def _tell(
         self,
         connection: sa.Connection,
         step: NotifiedStep,
-        notices: Iterator[Notice] | list[Notice],
+        notices: list[Notice],
         phase: str,
         error: BaseException | None = None,
     ) -> None:
@@ -159,4 +163,4 @@ class ActionNotices:
         """The action has failed after these steps."""
         if self.notifications is not None:
             for step in reversed(self.untold.values()):
-                self.notifications.failed(connection, step, error)
+                self.notifications.failed(connection, step, error, with_action=True)

@@ -48,6 +48,8 @@ class Sender:
         return batch, None
 
     def _claim(self) -> list[WaitingNotification]:
+        if not self.store.query(rows.are_any):
+            return []
         now = self.store.clock()
         return self.store.change(rows.claim, now, now + LEASE, BATCH)
 

@@ -208,6 +208,14 @@ def test_a_failure_is_told_with_its_reason(create, settle, told, world):
     assert fault['module_name'].startswith('computeapi.')
 
 
+def test_steps_that_had_ended_have_not_failed(act, server, told, world):
+    world.flavor('2', vcpus=2, memory_mb=128)
+    world.service.conf.set_override('fail', ['power_on'], 'simulated')
+    told()
+    act(server, *RESIZE)
+    assert names(told()) == [*RESIZED[:-1], 'resize_finish.error']
+
+
 def test_a_failure_after_the_last_step_is_told_once(act, server, told, monkeypatch, world):
     """The image of a shelved server is deleted after it was started."""
     act(server, 'shelve')
