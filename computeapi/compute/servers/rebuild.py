@@ -84,7 +84,7 @@ class Rebuilds:
         root = self.root_volume(server)
         source = self.source(context, request.image_id)
         self.check_source(context, server, source, root, request)
-        values = self.values(server, source, root, request)
+        values = self.values(context, server, source, root, request)
         arguments = {
             'image_id': request.image_id,
             'reimage': root is not None and request.even_on_volume,
@@ -138,13 +138,13 @@ class Rebuilds:
     # ------------------------------------------------------------ changes
 
     def values(
-        self, server: Server, source: Source, root: BlockDevice | None, request: RebuildRequest
+        self, context: Context, server: Server, source: Source, root: BlockDevice | None, request: RebuildRequest
     ) -> dict[str, Any]:
         """The columns with new values. A server on a volume has no image of its own, before or after."""
         return {
             **request.changes,
             **self.certificates(request),
-            **self.key(server, request),
+            **self.key(context, request),
             **remembered(source),
             'image_id': request.image_id if root is None else server.image_id,
             'personality': [dict(file) for file in request.personality] or None,
@@ -160,11 +160,12 @@ class Rebuilds:
         trusted = request.changes['trusted_image_certificates'] or self.images.trusted_certificates
         return {'trusted_image_certificates': [*trusted] or None}
 
-    def key(self, server: Server, request: RebuildRequest) -> dict[str, Any]:
-        """The public key for a new key name: always a key of the server's user, whoever the caller is."""
+    def key(self, context: Context, request: RebuildRequest) -> dict[str, Any]:
+        """The public key for a new key name: a key of the caller's, because keys belong to users, and servers to their
+        project."""
         if 'key_name' not in request.changes:
             return {}
-        return {'public_key': self.keypairs.public_key(server.user_id, request.changes['key_name'])}
+        return {'public_key': self.keypairs.public_key(context.user_id or '', request.changes['key_name'])}
 
 
 def former(server: Server, values: Mapping[str, Any]) -> dict[str, Any]:

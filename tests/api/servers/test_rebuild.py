@@ -372,10 +372,13 @@ def test_keys_that_there_are_not(rebuild):
     assert message(rebuild('2.54', key_name='none')) == (400, 'Invalid key_name provided.')
 
 
-def test_keys_are_those_of_the_user_of_the_server(rebuilt, key):
-    public_key = key('key')
-    key('key', 'admin')
-    assert rebuilt(as_='admin:other:admin', key_name='key').public_key == public_key
+def test_keys_are_those_of_the_caller(rebuild, rebuilt, key):
+    """Whoever the server belongs to."""
+    key('key'), key('hers')
+    public_key = key('key', 'alice')
+    colleague = 'alice:project:member,reader'
+    assert message(rebuild(as_=colleague, key_name='hers')) == (400, 'Invalid key_name provided.')
+    assert rebuilt(as_=colleague, key_name='key').public_key == public_key
 
 
 def test_quotas(conf, rebuild):
