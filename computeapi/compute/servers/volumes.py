@@ -58,7 +58,7 @@ def keep_attached(job: Job, error: Exception) -> None:
     abandon(job, error)
 
 
-DETACH = Transition('detach_volume', beside=True, allowed=ATTACHABLE | {VMState.SUSPENDED}, failed=keep_attached)
+DETACH = Transition('detach_volume', beside=True, allowed=ATTACHABLE, failed=keep_attached)
 FIXED = ('id', 'serverId', 'device', 'tag')
 
 

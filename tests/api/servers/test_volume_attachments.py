@@ -274,8 +274,12 @@ def test_a_locked_or_busy_server_refuses(api, attach, detach, volume, server, se
     text = f"Cannot '{{}}' instance {server} while it is in task_state powering-off"
     assert attach(volume).json['conflictingRequest']['message'] == text.format('attach_volume')
     assert detach(volume).json['conflictingRequest']['message'] == text.format('detach_volume')
-    servers.change(server, task_state=None, vm_state='error')
-    assert attach(volume).status == 409
+    servers.change(server, task_state=None)
+    text = f"Cannot '{{}}' instance {server} while it is in vm_state {{}}"
+    for vm_state in ('error', 'suspended', 'rescued'):
+        servers.change(server, vm_state=vm_state)
+        assert attach(volume).json['conflictingRequest']['message'] == text.format('attach_volume', vm_state)
+        assert detach(volume).json['conflictingRequest']['message'] == text.format('detach_volume', vm_state)
 
 
 # ------------------------------------------------------------------ lists
