@@ -356,6 +356,20 @@ def test_a_suspended_guest_that_is_rebooted_begins_anew(driver, made):
     assert wrote(driver, server, f'{BANNER}02')
 
 
+def test_a_guest_that_is_rebooted_while_it_is_suspended_leaves_no_part_of_its_memory(driver, made, monkeypatch):
+    server = made()
+    driver.spawn(server, [])
+    wrote(driver, server, f'{BANNER}01')
+    sends = iter([False])
+    with monkeypatch.context() as slow:
+        slow.setattr(Monitor, 'sends', lambda monitor: next(sends, True))
+        with pytest.raises(NotYet):
+            driver.during(lambda step: 0.0, 1).suspend(server)
+    driver.during(lambda step: 0.0, 2).reboot(server, hard=True)
+    assert wrote(driver, server, f'{BANNER}02')
+    assert not list(driver.folder(server).path.glob('memory*'))
+
+
 def test_rescue_boots_another_image_and_leaves_the_disk_alone(guests, driver, made):
     server = made()
     driver.spawn(server, [])

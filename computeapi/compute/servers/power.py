@@ -6,7 +6,7 @@ from computeapi.backends.hypervisor import Capability, PowerState
 from computeapi.compute.servers import shares
 from computeapi.compute.tasks.job import Job, into_error, unchanged
 from computeapi.compute.tasks.transition import Transition
-from computeapi.states import TaskState, VMState
+from computeapi.states import SOFT_REBOOT_STEPS, TaskState, VMState
 
 
 def not_switched(job: Job, error: Exception) -> None:
@@ -84,14 +84,15 @@ HARD_REBOOT = Transition(
     during=TaskState.REBOOTING_HARD,
     steps=(TaskState.REBOOT_STARTED_HARD,),
     allowed={VMState.ACTIVE, VMState.STOPPED, VMState.PAUSED, VMState.SUSPENDED, VMState.ERROR},
+    # Work that hangs because of the guest can be overtaken; a hard reboot that has begun is completed.
     while_doing={
         None,
-        TaskState.REBOOTING,
-        TaskState.REBOOT_STARTED,
+        *SOFT_REBOOT_STEPS,
         TaskState.REBOOTING_HARD,
-        TaskState.REBOOT_STARTED_HARD,
-        TaskState.RESUMING,
+        TaskState.PAUSING,
         TaskState.UNPAUSING,
+        TaskState.SUSPENDING,
+        TaskState.RESUMING,
     },
     failed=down,
 )

@@ -262,6 +262,11 @@ def aborted(cloud, server):
         cloud.api.delete(f'/servers/{server}/migrations/{each["id"]}', '2.65')
 
 
+def rebooted(cloud, server):
+    with contextlib.suppress(Refused):
+        cloud.act(server, 'reboot', {'type': 'HARD'})
+
+
 def asleep(cloud, server):
     """The worker was stopped and taken for dead; then it continues as if nothing had happened."""
     cloud.take_over()
@@ -304,9 +309,11 @@ INTERRUPTIONS = {
     'killed-reset-and-deleted': (killed, reset_and_deleted),
 }
 ABORTS = {'aborted': (aborted, nothing), 'killed-and-aborted': (killed, aborted)}
+REBOOTS = {'rebooted': (rebooted, nothing), 'asleep-and-rebooted': (asleep_and(rebooted), nothing)}
 CASES = [
     *itertools.product(CHANGES, INTERRUPTIONS),
     *itertools.product(['live-migrate', 'live-migrate-checked'], ABORTS),
+    *itertools.product(['reboot', 'pause', 'unpause', 'suspend', 'resume'], REBOOTS),
 ]
 # All of them take minutes; by default, only some steps are interrupted, most of them on SQLite.
 THOROUGH = bool(os.environ.get('COMPUTEAPI_TEST_THOROUGH'))
@@ -322,7 +329,7 @@ def steps(name, interruption, database):
 @pytest.mark.parametrize(('change', 'interruption'), CASES)
 def test_between_any_two_steps(cloud, database, change, interruption):
     before, ask = CHANGES[change]
-    during, after = (INTERRUPTIONS | ABORTS)[interruption]
+    during, after = (INTERRUPTIONS | ABORTS | REBOOTS)[interruption]
     begin = Beginning(cloud, before)
     for step in steps(change, interruption, database):
         server = begin()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.api.servers.conftest import BOB, IMAGE
+from tests.api.servers.conftest import BOB, IMAGE, message
 
 AUTO = {'host': None, 'block_migration': 'auto'}
 LONG = 3600
@@ -133,6 +133,30 @@ def test_a_server_that_hangs_can_be_reset(server, act, hang, shown, settle):
     assert shown(server) == ('ACTIVE', None)
     act(server, 'os-stop')
     assert shown(server) == ('SHUTOFF', None)
+
+
+@pytest.mark.parametrize(
+    ('before', 'name'), [(None, 'reboot'), (None, 'pause'), ('pause', 'unpause'), (None, 'suspend'), ('suspend', 'resume')]
+)
+def test_a_server_that_hangs_can_be_rebooted_hard(server, act, hang, shown, history, before, name):
+    """What it was doing is dropped, and does not happen afterwards either."""
+    if before:
+        act(server, before)
+    hang(name)
+    act(server, name, {'type': 'SOFT'} if name == 'reboot' else None)
+    assert shown(server)[1] is not None
+    hang()
+    assert act(server, 'reboot', {'type': 'HARD'}).status == 202
+    assert shown(server) == ('ACTIVE', None)
+    assert [each[:2] for each in history(server)][:2] == [('reboot', None), (name, 'Error')]
+
+
+def test_a_hard_reboot_that_has_begun_is_not_overtaken_by_another(server, act, begin, end, shown):
+    begin(server, 'reboot', {'type': 'HARD'})
+    text = f"Cannot 'reboot' instance {server} while it is in task_state reboot_started_hard"
+    assert message(act(server, 'reboot', {'type': 'HARD'})) == (409, text)
+    end()
+    assert shown(server) == ('ACTIVE', None)
 
 
 def test_what_a_client_waits_for_does_not_wait(cloud, api, server, passing, hang):

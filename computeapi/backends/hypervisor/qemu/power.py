@@ -36,7 +36,8 @@ def start_anew(work: GuestWork, guest: QemuGuest) -> None:
     """Boot from the disks; the memory is discarded."""
     guest.suspended, guest.started = False, True
     renew(work, guest)
-    (work.folder / MEMORY).unlink(missing_ok=True)
+    for name in (MEMORY, MEMORY_PART):
+        (work.folder / name).unlink(missing_ok=True)
     work.start(guest)
 
 
