@@ -148,17 +148,14 @@ class ServerManager:
     def update(self, server: Server, **changes: Any) -> Server:
         """Change columns of the row that nothing else depends on; returns the updated server.
 
-        Conflict for pinned_availability_zone if it is not the server's current zone.
+        Conflict for a pinned_availability_zone that the server cannot be pinned to.
         """
-        if changes.get('pinned_availability_zone') not in (None, server.availability_zone):
-            raise Conflict(
-                f'Cannot pin instance {server.uuid} to availability zone {changes["pinned_availability_zone"]}: '
-                f'it is in {server.availability_zone or "none"}.'
-            )
-        if 'disk_config' in changes:
-            check_disk_config(server)
         if changes:
+            zone = changes.get('pinned_availability_zone')
             with self.store.write() as connection:
+                current = rows.get(connection, server.uuid, lock=True) if zone is not None else None
+                if current is not None:
+                    check_pin(current, zone)
                 self._write(connection, server, **changes)
         return server
 
@@ -261,7 +258,9 @@ def check_contents(
         check_injected_files(limits, [(file['path'], file['contents'].encode()) for file in files])
 
 
-def check_disk_config(server: Server) -> None:
-    """Invalid if the image forbids resizing its disk."""
-    if str(server.image_properties.get('auto_disk_config', '')).strip().lower() == 'disabled':
-        raise Invalid(f'Requested image {server.image_id} has automatic disk resize disabled.')
+def check_pin(server: Server, zone: Any) -> None:
+    """Conflict unless the server is pinned to that zone already, or is pinned to none and is in that one."""
+    pinned, current = server.pinned_availability_zone, server.availability_zone
+    if zone != (current if pinned is None else pinned):
+        reason = f'it is in {current or "none"}' if pinned is None else f'unpin it from {pinned} first'
+        raise Conflict(f'Cannot pin instance {server.uuid} to availability zone {zone}: {reason}.')

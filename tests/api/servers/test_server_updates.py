@@ -2,6 +2,8 @@
 
 import pytest
 
+from computeapi.errors import Conflict
+
 OWNER, ADMIN, STRANGER, READER = 'bob:project', 'admin:project', 'eve:other', 'ron:project:reader'
 NOTHING = '00000000-0000-0000-0000-000000000000'
 
@@ -76,17 +78,32 @@ def test_v2_strips_names_and_ignores_what_it_does_not_know(api, legacy, url):
     assert api.get(url, '2.19', as_=OWNER).json['server']['description'] is None
 
 
-def test_pinning_to_the_availability_zone(api, servers, url):
-    zone = 'pinned_availability_zone'
-    assert put(api, url, '2.104', **{zone: 'nova'}).json['server'][zone] == 'nova'
-    elsewhere = put(api, url, '2.104', **{zone: 'other'})
-    assert elsewhere.status == 409 and 'availability zone other' in message(elsewhere)
-    assert put(api, url, '2.104', **{zone: None}).json['server'][zone] is None
+ZONE = 'pinned_availability_zone'
 
 
-def test_an_image_may_forbid_that_its_disk_is_resized(api, servers):
-    url = f'/servers/{servers.add(image_properties={"auto_disk_config": "Disabled"})}'
-    assert put(api, url, **{'OS-DCF:diskConfig': 'AUTO'}).status == 400
+def test_pinning_to_the_availability_zone(api, url):
+    elsewhere = put(api, url, '2.104', **{ZONE: 'other'})
+    assert elsewhere.status == 409 and message(elsewhere).endswith('to availability zone other: it is in nova.')
+    assert put(api, url, '2.104', **{ZONE: 'nova'}).json['server'][ZONE] == 'nova'
+    assert put(api, url, '2.104', **{ZONE: None}).json['server'][ZONE] is None
+
+
+@pytest.mark.parametrize('current', [None, 'other'])
+def test_a_server_that_is_not_in_its_zone_stays_pinned_to_it(api, servers, current):
+    """An offloaded server is in none; others were moved by force."""
+    url = f'/servers/{servers.add(pinned_availability_zone="nova", availability_zone=current)}'
+    assert put(api, url, '2.104', **{ZONE: 'nova'}).json['server'][ZONE] == 'nova'
+    elsewhere = put(api, url, '2.104', **{ZONE: 'other'})
+    assert elsewhere.status == 409 and message(elsewhere).endswith('other: unpin it from nova first.')
+    assert api.get(url, '2.104', as_=OWNER).json['server'][ZONE] == 'nova'
+
+
+def test_a_server_is_not_pinned_to_a_zone_that_it_has_just_left(service, servers):
+    server = servers.get(servers.add())
+    servers.change(server.uuid, availability_zone='other')
+    with pytest.raises(Conflict):
+        service.cloud.servers.update(server, **{ZONE: 'nova'})
+    assert servers.get(server.uuid).pinned_availability_zone is None
 
 
 def test_who_may_update(api, url):
