@@ -145,7 +145,7 @@ class Rebuilds:
             **request.changes,
             **self.certificates(request),
             **self.key(context, request),
-            **remembered(source),
+            **remembered(source, server.flavor['root_gb']),
             'image_id': request.image_id if root is None else server.image_id,
             'personality': [dict(file) for file in request.personality] or None,
             'disk_config': boot.disk_config(source, request.disk_config),
@@ -172,7 +172,13 @@ def former(server: Server, values: Mapping[str, Any]) -> dict[str, Any]:
     """What the server was created from, if that changes; it is restored if the host cannot run the new image."""
     names = ('image_id', 'image_properties', 'kernel_id', 'ramdisk_id')
     facts = {name: getattr(server, name) for name in names}
-    return {} if all(values[name] == fact for name, fact in facts.items()) else facts
+    return {} if without_sizes(values) == without_sizes(facts) else facts
+
+
+def without_sizes(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of these columns that does not depend on the flavor."""
+    properties = {name: value for name, value in facts['image_properties'].items() if name not in boot.LEAST_SIZES}
+    return {**{name: facts[name] for name in ('image_id', 'kernel_id', 'ramdisk_id')}, 'image_properties': properties}
 
 
 # ------------------------------------------------------------------ work

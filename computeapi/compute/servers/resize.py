@@ -18,13 +18,16 @@ from computeapi.compute.scheduler import Spec
 from computeapi.compute.scheduler.spec import needs_of
 from computeapi.compute.servers import disks, moves, placement, plugging
 from computeapi.compute.servers.changes import Changes, check, locked
+from computeapi.compute.servers.creation import boot
 from computeapi.compute.tasks.fence import Superseded
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
 from computeapi.db import allocations, flavors, server_migrations
+from computeapi.db import servers as rows
+from computeapi.db.flavors import Flavor
 from computeapi.db.server_migrations import Migration
-from computeapi.db.servers import Server
+from computeapi.db.servers import Server, is_volume_backed
 from computeapi.errors import Conflict, FlavorNotFound, Invalid
 from computeapi.states import RESIZE_STEPS, MigrationStatus, MigrationType, TaskState, VMState
 
@@ -74,17 +77,24 @@ class Resizes:
         """Resize to another flavor, on a host with room for it."""
         check(context, server, RESIZE)
         moves.check_reachable(self.platform, server, server.host)
+        boot.check_disk_config(server.image_properties, server.image_id, disk_config)
         try:
             flavor = self.flavors.get(context, flavor_id)
         except FlavorNotFound as error:
             raise Invalid(str(error)) from None
         if flavor.disabled or flavor.flavorid == server.flavor['flavorid']:
             raise Invalid('When resizing, instances must change flavor!')
-        if server.image_id and flavor.root_gb == 0 and server.root_gb != 0:
-            raise Invalid('Server disk was unable to be resized because: Resize to zero disk flavor is not allowed.')
+        self._check_flavor(server, flavor)
         new = flavors.snapshot(flavor)
         values = {'disk_config': disk_config} if disk_config else {}
         self._begin(context, server, RESIZE, MigrationType.RESIZE, new, values=values)
+
+    def _check_flavor(self, server: Server, flavor: Flavor) -> None:
+        """Invalid for a flavor that is too small for what the server was created from."""
+        on_volume = is_volume_backed(server, self.changes.store.query(rows.block_devices_of, [server.uuid]))
+        if not on_volume and flavor.root_gb == 0 and server.root_gb != 0:
+            raise Invalid('Server disk was unable to be resized because: Resize to zero disk flavor is not allowed.')
+        boot.check_new_flavor(server.image_properties, flavor, on_volume=on_volume)
 
     def migrate(self, context: Context, server: Server, host: str | None) -> None:
         """Migrate to another host, the named one if any."""

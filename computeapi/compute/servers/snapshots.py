@@ -13,6 +13,7 @@ from computeapi.compute.names import shortened
 from computeapi.compute.platform import Platform
 from computeapi.compute.quotas import Quotas, check_image_metadata
 from computeapi.compute.servers.changes import Changes, check
+from computeapi.compute.servers.creation.boot import LEAST_SIZES
 from computeapi.compute.tasks.job import Job, unchanged
 from computeapi.compute.tasks.queue import thawed
 from computeapi.compute.tasks.transition import Transition, beside
@@ -47,6 +48,7 @@ OWN = frozenset(
         'img_signature_hash_method',
         'img_signature_key_type',
         'img_signature_certificate_uuid',
+        *LEAST_SIZES,
     }
 )
 # More than there are images; clients may send any number, but not all numbers can be stored.

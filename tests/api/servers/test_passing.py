@@ -136,7 +136,8 @@ def test_a_server_that_hangs_can_be_reset(server, act, hang, shown, settle):
 
 
 @pytest.mark.parametrize(
-    ('before', 'name'), [(None, 'reboot'), (None, 'pause'), ('pause', 'unpause'), (None, 'suspend'), ('suspend', 'resume')]
+    ('before', 'name'),
+    [(None, 'reboot'), (None, 'pause'), ('pause', 'unpause'), (None, 'suspend'), ('suspend', 'resume')],
 )
 def test_a_server_that_hangs_can_be_rebooted_hard(server, act, hang, shown, history, before, name):
     """What it was doing is dropped, and does not happen afterwards either."""

@@ -410,7 +410,7 @@ def test_an_image_for_another_machine(world, rebuilt, server):
     image = world.image(properties={'hw_architecture': 'mips'})
     after = rebuilt(image=image)
     assert after.vm_state == 'error' and 'No valid host' in after.fault['message']
-    assert (after.image_id, after.image_properties) == (IMAGE, {})
+    assert (after.image_id, after.image_properties) == (IMAGE, server.image_properties)
 
 
 def test_a_machine_that_cannot_be_made(conf, rebuilt):

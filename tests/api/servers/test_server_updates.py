@@ -106,6 +106,12 @@ def test_a_server_is_not_pinned_to_a_zone_that_it_has_just_left(service, servers
     assert servers.get(server.uuid).pinned_availability_zone is None
 
 
+def test_an_image_does_not_keep_its_owner_from_changing_the_disk_config(api, servers):
+    """As in Nova, only requests that create a disk, or change its size, heed the image."""
+    url = f'/servers/{servers.add(image_properties={"auto_disk_config": "disabled"})}'
+    assert put(api, url, **{'OS-DCF:diskConfig': 'AUTO'}).json['server']['OS-DCF:diskConfig'] == 'AUTO'
+
+
 def test_who_may_update(api, url):
     assert put(api, url, name='x', as_=STRANGER).status == 404
     assert put(api, url, name='x', as_=READER).status == 403

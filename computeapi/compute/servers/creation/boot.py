@@ -18,6 +18,9 @@ GIB = 2**30
 # Properties about disks; the server's own disks are more precise.
 ABOUT_DISKS = frozenset({'block_device_mapping', 'mappings', 'bdm_v2'})
 CONFIG_DRIVE_NEEDS = ('optional', 'mandatory')
+DISK_CONFIG, MIN_DISK, MIN_RAM = 'auto_disk_config', 'min_disk', 'min_ram'
+LEAST_SIZES = frozenset({MIN_DISK, MIN_RAM})
+"""They are kept with the properties of a server's image, but are none: GiB and MiB."""
 
 
 @dataclass(frozen=True)
@@ -105,8 +108,8 @@ def of_volume(volume: Volume) -> Source:
     known = volume.image_metadata
     return Source(
         size=volume.size * GIB,
-        min_disk=least(known, 'min_disk') * GIB,
-        min_ram=least(known, 'min_ram'),
+        min_disk=least(known, MIN_DISK) * GIB,
+        min_ram=least(known, MIN_RAM),
         properties=volume.image_properties,
     )
 
@@ -134,12 +137,23 @@ def check(source: Source, flavor: Flavor, root: Device | None, rights: Rights) -
     needed = source.properties.get('img_config_drive', 'optional')
     if needed not in CONFIG_DRIVE_NEEDS:
         raise Invalid(f"Image's config drive option '{needed}' is invalid")
-    if flavor.memory_mb < source.min_ram:
-        raise Invalid("Flavor's memory is too small for requested image.")
+    check_memory(source.min_ram, flavor)
     if root is not None and root.is_volume:
         check_volume(source, root)
     elif source.image is not None:
         check_disk(source, flavor, rights)
+
+
+def check_new_flavor(known: Mapping[str, Any], flavor: Flavor, *, on_volume: bool) -> None:
+    """Invalid unless a server for which this is *known* of its image can get another flavor."""
+    check_memory(least(known, MIN_RAM), flavor)
+    if not on_volume:
+        check_least_disk(least(known, MIN_DISK) * GIB, flavor)
+
+
+def check_memory(min_ram: int, flavor: Flavor) -> None:
+    if flavor.memory_mb < min_ram:
+        raise Invalid("Flavor's memory is too small for requested image.")
 
 
 def check_volume(source: Source, root: Device) -> None:
@@ -163,11 +177,22 @@ def check_disk(source: Source, flavor: Flavor, rights: Rights) -> None:
             "Flavor's disk is too small for requested image. "
             f'Flavor disk is {size} bytes, image is {source.size} bytes.'
         )
-    if source.min_disk > size:
+    check_least_disk(source.min_disk, flavor)
+
+
+def check_least_disk(min_disk: int, flavor: Flavor) -> None:
+    size = flavor.root_gb * GIB
+    if size and min_disk > size:
         raise Invalid(
             "Flavor's disk is smaller than the minimum size specified in image metadata. "
-            f'Flavor disk is {size} bytes, minimum size is {source.min_disk} bytes.'
+            f'Flavor disk is {size} bytes, minimum size is {min_disk} bytes.'
         )
+
+
+def check_disk_config(properties: Mapping[str, Any], image_id: str | None, requested: str | None) -> None:
+    """Invalid if AUTO is requested and the image forbids it."""
+    if requested == 'AUTO' and str(properties.get(DISK_CONFIG, '')).strip().lower() == 'disabled':
+        raise Invalid(f'Requested image {image_id or ""} has automatic disk resize disabled.')
 
 
 # ------------------------------------------------------------------ derived values
@@ -175,8 +200,12 @@ def check_disk(source: Source, flavor: Flavor, rights: Rights) -> None:
 
 def disk_config(source: Source, requested: str | None) -> str:
     """AUTO or MANUAL: by the request, or else by the image; Invalid if the image forbids AUTO."""
-    wish = str(source.properties.get('auto_disk_config', ''))
-    if requested == 'AUTO' and wish.lower() == 'disabled':
-        image_id = source.image.id if source.image else ''
-        raise Invalid(f'Requested image {image_id} has automatic disk resize disabled.')
+    check_disk_config(source.properties, source.image.id if source.image else None, requested)
+    wish = str(source.properties.get(DISK_CONFIG, ''))
     return requested or ('AUTO' if strutils.bool_from_string(wish) else 'MANUAL')
+
+
+def least_sizes(source: Source, root_gb: int) -> dict[str, int]:
+    """The least sizes of any later flavor, by the names that images have for them. The local disk that a server gets
+    with its image counts as its minimum, as in Nova: it never becomes smaller."""
+    return {MIN_RAM: source.min_ram, MIN_DISK: max(source.min_disk // GIB, root_gb)}

@@ -10,7 +10,7 @@ from typing import Any
 from computeapi import randomness
 from computeapi.backends.hypervisor import PowerState
 from computeapi.compute.names import numbered
-from computeapi.compute.servers.creation.boot import Source
+from computeapi.compute.servers.creation.boot import Source, least_sizes
 from computeapi.compute.servers.creation.devices import path_of
 from computeapi.compute.servers.creation.networks import RequestedInterfaces
 from computeapi.compute.servers.creation.request import Device, ServerRequest
@@ -139,13 +139,19 @@ def resources(flavor: Flavor) -> dict[str, Any]:
 def origin(plan: Plan) -> dict[str, Any]:
     """What the server boots from."""
     name = plan.source.properties.get('root_device_name')
-    return {'image_id': plan.request.image_id, 'root_device_name': path_of(name), **remembered(plan.source)}
-
-
-def remembered(source: Source) -> dict[str, Any]:
-    """What a server keeps of the image that it boots from, whatever happens to the image."""
     return {
-        'image_properties': {name: str(value)[:LONGEST_PROPERTY] for name, value in source.kept_properties.items()},
+        'image_id': plan.request.image_id,
+        'root_device_name': path_of(name),
+        **remembered(plan.source, plan.flavor.root_gb),
+    }
+
+
+def remembered(source: Source, root_gb: int) -> dict[str, Any]:
+    """What a server keeps of the image that it boots from, whatever happens to the image; root_gb: of its flavor."""
+    properties = {name: str(value)[:LONGEST_PROPERTY] for name, value in source.kept_properties.items()}
+    sizes = {name: str(size) for name, size in least_sizes(source, root_gb).items() if size}
+    return {
+        'image_properties': properties | sizes,
         'kernel_id': source.properties.get('kernel_id'),
         'ramdisk_id': source.properties.get('ramdisk_id'),
     }
