@@ -43,6 +43,7 @@ OF_SERVER = MIGRATIONS.select.where(
     migrations.c.status.in_(sa.bindparam('statuses', expanding=True)),
 ).order_by(migrations.c.id.desc())
 LIVE, LATEST = OF_SERVER.where(migrations.c.migration_type == MigrationType.LIVE), OF_SERVER.limit(1)
+LATEST_EVACUATION = LATEST.where(migrations.c.migration_type == MigrationType.EVACUATION)
 
 
 def insert(
@@ -97,6 +98,12 @@ def note_plugged(connection: sa.Connection, server_id: str, told: Mapping[str, s
 def latest(connection: sa.Connection, server_id: str, statuses: Collection[str]) -> Migration | None:
     """The server's newest migration in one of these statuses."""
     return MIGRATIONS.first(connection, LATEST, {'its_server': server_id, 'statuses': list(statuses)})
+
+
+def evacuation_of(connection: sa.Connection, server_id: str) -> Migration | None:
+    """The newest evacuation of the server that is not over."""
+    going = {'its_server': server_id, 'statuses': [MigrationStatus.ACCEPTED]}
+    return MIGRATIONS.first(connection, LATEST_EVACUATION, going)
 
 
 def are_under_way(connection: sa.Connection, host: str) -> bool:

@@ -15,33 +15,44 @@ from computeapi.context import Context
 from computeapi.db import allocations, hypervisors, server_migrations
 from computeapi.db.server_migrations import Migration
 from computeapi.db.servers import Server
-from computeapi.errors import Invalid, NotFound
-from computeapi.states import REBUILD_STEPS, MigrationStatus, MigrationType, TaskState, VMState
+from computeapi.errors import Conflict, Error, Invalid, NotFound
+from computeapi.states import GOING, REBUILD_STEPS, MigrationStatus, MigrationType, TaskState, VMState
 
 LOG = logging.getLogger(__name__)
 # Seconds after which a host that is up and did not answer is called again.
 AGAIN_SECONDS = 2.0
 
 
+class HostLeft(Error):
+    text = 'Instance {id} had already left host {host}.'
+
+
 def strand(job: Job, error: Exception) -> None:
     """Leave the server in ERROR on the host that is down, from which it can be evacuated again.
 
-    A server that was forced to a host without room keeps its state.
+    A server that was forced to a host without room keeps its state, and so does one that was not on that host any more.
     """
-    found = moves.migration_of(job).dest_host is not None
+    migration = moves.migration_of(job)
+    moves.give_way(job, migration.id)
+    found = migration.dest_host is not None
     moves.end(job, MigrationStatus.FAILED if found else MigrationStatus.ERROR)
     placement.bind(job.platform, job.elevated, job.server, job.server.host)
     if found:
         disks.reconnect(job.platform, job.elevated, job.server, job.server.host)
-    spared = not found and job.arguments['force'] and job.arguments['host'] is not None
+    forced = job.arguments['force'] and job.arguments['host'] is not None
+    spared = not found and (forced or has_left(job, migration))
     job.fail(error, vm_state=job.server.vm_state if spared else VMState.ERROR, power_state=job.power())
 
 
+# Work that waits for a host that is down does not keep a server from leaving it. A deletion needs no host, though, and
+# a server whose disk has reached another host is about to leave by itself.
+LEAVABLE = frozenset({None, *TaskState}) - GOING - {TaskState.RESIZE_MIGRATED}
 EVACUATE = Transition(
     'evacuate',
     during=TaskState.REBUILDING,
     steps=REBUILD_STEPS,
     allowed={VMState.ACTIVE, VMState.STOPPED, VMState.ERROR},
+    while_doing=LEAVABLE,
     shares=False,
     failed=strand,
     undo=moves.undo,
@@ -63,13 +74,15 @@ class Evacuations:
         check(context, server, EVACUATE)
         moves.check_down(self.platform, server)
         with self.changes.tasks.adding() as connection:
-            server = locked(connection, context, server, EVACUATE)
+            current = locked(connection, context, server, EVACUATE)
+            if current.host != server.host:
+                raise Conflict(f'Instance {server.uuid} has just left host {server.host}.')
             accepted, now = MigrationStatus.ACCEPTED, self.changes.clock()
             migration_id = server_migrations.insert(
-                connection, context, server, MigrationType.EVACUATION, accepted, now
+                connection, context, current, MigrationType.EVACUATION, accepted, now
             )
             arguments = {'migration_id': migration_id, 'host': host, 'force': force, 'start': start}
-            self.changes.begin_in(connection, context, server, EVACUATE, arguments)
+            self.changes.begin_in(connection, context, current, EVACUATE, arguments, **moves.sizes(current))
 
     def _check_host(self, server: Server, host: str | None) -> None:
         if host is None:
@@ -87,8 +100,11 @@ class Evacuations:
 def evacuate(job: Job) -> None:
     """Boot a server whose host is down on another one."""
     migration = moves.migration_of(job)
+    moves.give_way(job, migration.id)
     runs = bool(job.arguments.get('start')) and migration.old_vm_state != VMState.STOPPED
     with job.event('rebuild_server', job.platform.conf.host):
+        if migration.dest_host is None:
+            take_over(job, migration)
         migration = moves.find_host(job, migration, moves.spec_elsewhere(job))
     with job.event('compute_rebuild_instance', migration.dest_host):
         prepare(job, migration.dest_host)
@@ -109,6 +125,19 @@ def evacuate(job: Job) -> None:
         if migration.source_host is not None:
             leaving = {'host': migration.source_host}
             job.platform.tasks.add(connection, ABANDON, job.server.uuid, job.elevated, leaving)
+
+
+def take_over(job: Job, migration: Migration) -> None:
+    """Go on from what overtaken work has left, which has ended by now. HostLeft if it moved the server."""
+    if has_left(job, migration):
+        raise HostLeft(id=job.server.uuid, host=migration.source_host)
+    if job.server.task_state != EVACUATE.during:
+        job.save(task_state=EVACUATE.during)
+
+
+def has_left(job: Job, migration: Migration) -> bool:
+    """Whether the server was not on the host that it was to be evacuated from."""
+    return job.server.host != migration.source_host
 
 
 def prepare(job: Job, host: str | None) -> None:

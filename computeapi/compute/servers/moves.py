@@ -21,6 +21,15 @@ from computeapi.db.tasks import Task
 from computeapi.errors import Conflict, Invalid
 from computeapi.states import MigrationStatus
 
+# The columns that count against quotas.
+SIZES = ('vcpus', 'memory_mb')
+
+
+def sizes(server: Server) -> dict[str, int]:
+    """The sizes that count for a server that is not being resized."""
+    return {name: server.flavor[name] for name in SIZES}
+
+
 # ------------------------------------------------------------------ requests
 
 
@@ -69,6 +78,13 @@ def migration_of(job: Job) -> Migration:
     if migration is None:
         raise Superseded()
     return migration
+
+
+def give_way(job: Job, migration_id: int = 0) -> None:
+    """Superseded if the server is being evacuated by a later migration, which starts with the same task_state."""
+    later = job.store.query(server_migrations.evacuation_of, job.server.uuid)
+    if later is not None and later.id > migration_id:
+        raise Superseded()
 
 
 def mark(job: Job, connection: sa.Connection, migration: Migration, status: MigrationStatus) -> None:

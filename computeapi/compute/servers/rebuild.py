@@ -9,7 +9,7 @@ from computeapi.compute.keypairs import KeypairManager
 from computeapi.compute.quotas import Quotas
 from computeapi.compute.scheduler import NoValidHost, Spec
 from computeapi.compute.scheduler.requirements import RequestGroup, groups_of
-from computeapi.compute.servers import config_drive, disks, placement, signatures
+from computeapi.compute.servers import config_drive, disks, moves, placement, signatures
 from computeapi.compute.servers.changes import Changes, check, not_ready
 from computeapi.compute.servers.creation import boot
 from computeapi.compute.servers.creation.boot import Source
@@ -37,6 +37,7 @@ NOT_ON_HOST = f'Image traits cannot be satisfied by the current resource provide
 
 def not_rebuilt(job: Job, error: Exception) -> None:
     """The server is in ERROR; as long as its machine was not touched, it keeps the image of that machine."""
+    moves.give_way(job)
     former = job.arguments['former'] if job.server.task_state == TaskState.REBUILDING else {}
     job.fail(error, vm_state=VMState.ERROR, power_state=job.power(), **former)
 
@@ -187,6 +188,7 @@ def without_sizes(facts: Mapping[str, Any]) -> dict[str, Any]:
 @REBUILD.work
 def rebuild(job: Job) -> None:
     """Create another machine under the same name, with a new root disk. A stopped server ends up stopped."""
+    moves.give_way(job)
     stopped = job.server.vm_state == VMState.STOPPED
     if job.server.task_state == TaskState.REBUILDING:
         with job.event('rebuild_server', job.platform.conf.host):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from computeapi.compute.servers import disks, placement, ports, shares
+from computeapi.compute.servers import disks, moves, placement, ports, shares
 from computeapi.compute.servers.changes import Changes
 from computeapi.compute.servers.leftovers import RESET
 from computeapi.compute.tasks.job import Job
@@ -27,11 +27,10 @@ class Resets:
             current = rows.get(connection, server.uuid, lock=True)
             if current is None:
                 raise ServerNotFound(id=server.uuid)
-            sizes = {name: current.flavor[name] for name in ('vcpus', 'memory_mb')}
             # A deletion in progress goes on.
             task_state = current.task_state if current.task_state in GOING else None
             values = {'vm_state': vm_state, 'task_state': task_state, 'updated_at': now}
-            rows.update(connection, server.uuid, values | sizes)
+            rows.update(connection, server.uuid, values | moves.sizes(current))
             if current.vm_state == VMState.RESIZED:
                 server_migrations.settle(connection, server.uuid, now)
             self.changes.tasks.cancel(connection, server.uuid)

@@ -39,7 +39,7 @@ def fail(job: Job, error: Exception) -> None:
     if moved:
         disks.mend(job.platform, job.elevated, job.server)
     values: dict[str, Any] = {'vm_state': VMState.ERROR} if moved else {}
-    job.fail(error, power_state=job.power(), **values, **sizes(job))
+    job.fail(error, power_state=job.power(), **values, **moves.sizes(job.server))
 
 
 AWAY: dict[str, Any] = {
@@ -61,10 +61,6 @@ REVERT = Transition(
     failed=fail,
     undo=moves.undo,
 )
-
-
-# The columns that count against quotas.
-SIZES = ('vcpus', 'memory_mb')
 
 
 class Resizes:
@@ -125,10 +121,10 @@ class Resizes:
 
     def _hold(self, connection: sa.Connection, server: Server, flavor: Mapping[str, Any]) -> dict[str, int]:
         """During a resize, a server counts with the larger of both sizes; returns these columns. OverQuota."""
-        current = {name: getattr(server, name) for name in SIZES}
+        current = {name: getattr(server, name) for name in moves.SIZES}
         more = {name: max(0, flavor[name] - size) for name, size in current.items()}
         if any(more.values()):
-            cores, ram = (more[name] for name in SIZES)
+            cores, ram = (more[name] for name in moves.SIZES)
             self.quotas.reserve(connection, server.project_id, server.user_id, cores=cores, ram=ram)
         return {name: size + more[name] for name, size in current.items()}
 
@@ -165,11 +161,6 @@ class Resizes:
 
 
 # ------------------------------------------------------------------ work
-
-
-def sizes(job: Job) -> dict[str, int]:
-    """The sizes that count for the server when it is not being resized."""
-    return {name: job.server.flavor[name] for name in SIZES}
 
 
 @RESIZE.work
@@ -252,7 +243,7 @@ def wait(job: Job, migration: Migration) -> None:
             vm_state=VMState.RESIZED,
             power_state=PowerState.RUNNING if running else PowerState.SHUTDOWN,
             launched_at=now,
-            **sizes(job),
+            **moves.sizes(job.server),
         )
 
 
@@ -311,7 +302,7 @@ def return_home(job: Job, migration: Migration) -> None:
     afterwards, because the clean-up after a failure or a reset removes the machine on any other host."""
     where = placement.on(job.platform, migration.source_host, migration.source_node)
     flavor = migration.old_flavor or job.server.flavor
-    counts = {name: flavor[name] for name in (*SIZES, 'root_gb', 'ephemeral_gb')}
+    counts = {name: flavor[name] for name in (*moves.SIZES, 'root_gb', 'ephemeral_gb')}
     with job.store.write() as connection:
         job.write(connection, flavor=flavor, **where, **counts)
 

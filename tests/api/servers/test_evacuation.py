@@ -4,9 +4,16 @@ again."""
 import pytest
 import sqlalchemy as sa
 
-from computeapi.compute.servers import evacuation
+from computeapi.compute.servers import evacuation, moves
+from computeapi.context import Context
+from computeapi.db import servers as rows
 from computeapi.db.allocations import Amounts, replace
 from computeapi.db.tables.servers import domains
+from computeapi.errors import Conflict
+from tests.api.servers.conftest import IMAGE, Killed, message
+from tests.invariants import problems
+
+ADMIN = Context(user_id='admin', project_id='project', roles=frozenset({'admin'}), is_admin=True)
 
 
 @pytest.fixture
@@ -66,6 +73,130 @@ def test_a_host_without_room_takes_nothing_even_if_forced(api, act, shown, store
     state = 'ACTIVE' if forced or version == '2.28' else 'ERROR'
     assert shown() == (state, None, before[2])
     assert api.get('/os-migrations', '2.59').json['migrations'][0]['status'] == 'error'
+
+
+# ------------------------------------------------------------------ busy servers
+
+
+@pytest.fixture
+def hang(service):
+    """hang('reboot'): operations that never finish."""
+    return lambda *operations: service.conf.set_override('hang', list(operations), 'simulated')
+
+
+def statuses(api):
+    return {move['migration_type']: move['status'] for move in api.get('/os-migrations', '2.59').json['migrations']}
+
+
+BUSY = [
+    ('os-stop', None, 'power_off', 'powering-off'),
+    ('reboot', {'type': 'SOFT'}, 'reboot', 'reboot_started'),
+    ('reboot', {'type': 'HARD'}, 'reboot', 'reboot_started_hard'),
+    ('pause', None, 'pause', 'pausing'),
+    ('suspend', None, 'suspend', 'suspending'),
+    ('rescue', None, 'rescue', 'rescuing'),
+    ('createImage', {'name': 'image'}, 'snapshot', 'image_uploading'),
+    ('shelve', None, 'power_off', 'shelving'),
+    ('rebuild', {'imageRef': IMAGE}, 'destroy', 'rebuilding'),
+    ('rebuild', {'imageRef': IMAGE}, 'spawn', 'rebuild_spawning'),
+    ('resize', {'flavorRef': '2'}, 'migrate', 'resize_migrating'),
+    ('migrate', None, 'prepare_migration', 'resize_migrating'),
+    ('os-migrateLive', {'host': None, 'block_migration': 'auto'}, 'live_migrate', 'migrating'),
+]
+
+
+@pytest.mark.parametrize(('name', 'argument', 'operation', 'task_state'), BUSY)
+def test_a_server_leaves_a_host_that_is_down_whatever_it_was_doing(
+    cloud, api, act, server, shown, force_down, hang, history, settle, name, argument, operation, task_state
+):
+    cloud.flavor('2', vcpus=2)
+    before = shown()[2]
+    hang(f'{operation}@{before}')
+    assert act(name, argument).status in (200, 202)
+    assert shown()[1] == task_state
+    force_down(before, True)
+    assert act('evacuate', {}).status == 200
+    status, task, host = shown()
+    assert (status, task) == ('ACTIVE', None) and host != before
+    recorded = {'os-stop': 'stop', 'os-migrateLive': 'live-migration'}.get(name, name)
+    assert [each[:2] for each in history(server)] == [('evacuate', None), (recorded, 'Error')]
+    assert set(statuses(api).values()) <= {'done', 'error'}
+    hang()
+    settle(later=True)
+    assert problems(cloud.store) == []
+
+
+@pytest.mark.parametrize('wanted', [{}, {'host': 'compute3'}])
+def test_an_evacuation_to_a_host_that_went_down_too_is_followed_by_another(
+    cloud, act, server, shown, force_down, hang, history, service, wanted
+):
+    service.conf.set_override('hosts', 3, 'simulated')
+    service.hosts.register()
+    before = shown()[2]
+    force_down(before, True)
+    force_down('compute3', True)
+    hang('spawn@compute2')
+    act('evacuate', {})
+    assert shown() == ('REBUILD', 'rebuild_spawning', before)
+    force_down('compute2', True)
+    force_down('compute3', False)
+    assert act('evacuate', wanted).status == 200
+    assert shown() == ('ACTIVE', None, 'compute3')
+    assert [each[:2] for each in history(server)] == [('evacuate', None), ('evacuate', 'Error')]
+    assert problems(cloud.store) == []
+
+
+def test_a_server_whose_deletion_waits_does_not_come_back(api, act, server, shown, force_down, hang):
+    before = shown()
+    hang('destroy')
+    assert api.delete(f'/servers/{server}').status == 204
+    force_down(before[2], True)
+    text = f"Cannot 'evacuate' instance {server} while it is in task_state deleting"
+    assert message(act('evacuate', {})) == (409, text)
+
+
+def test_a_server_whose_disk_has_reached_another_host_keeps_it(cloud, act, server, shown, force_down, hang):
+    """It needs the former host no more."""
+    before = shown()[2]
+    cloud.flavor('2')
+    hang('power_on')
+    act('resize', {'flavorRef': '2'})
+    cloud.store.change(rows.update, server, {'task_state': 'resize_migrated', 'host': before})
+    force_down(before, True)
+    text = f"Cannot 'evacuate' instance {server} while it is in task_state resize_migrated"
+    assert message(act('evacuate', {})) == (409, text)
+
+
+def test_a_server_that_had_moved_just_before_runs_on(
+    api, act, server, shown, force_down, history, service, settle, monkeypatch
+):
+    """The worker died before it could record the new host."""
+    before = shown()[2]
+
+    def killed(*args):
+        raise Killed()
+
+    with monkeypatch.context() as deadly:
+        deadly.setattr(moves, 'follow', killed)
+        with pytest.raises(Killed):
+            act('os-migrateLive', {'host': None, 'block_migration': 'auto'}, '2.30')
+    force_down(before, True)
+    service.platform.tasks.release_all()
+    assert act('evacuate', {}).status == 200
+    status, task, host = shown()
+    assert (status, task) == ('ACTIVE', None) and host != before
+    assert machines(service, server) == {host}
+    assert [each[:2] for each in history(server)] == [('evacuate', 'Error'), ('live-migration', 'Error')]
+    assert statuses(api)['evacuation'] == 'error'
+
+
+def test_a_server_that_moves_while_it_is_asked_for_stays(servers, server, shown, force_down, service):
+    before = shown()[2]
+    force_down(before, True)
+    stale = servers.get(server)
+    servers.change(server, host='elsewhere')
+    with pytest.raises(Conflict, match='has just left'):
+        service.cloud.evacuations.evacuate(ADMIN, stale, None)
 
 
 @pytest.fixture

@@ -238,6 +238,11 @@ WITHOUT_MACHINE = {
 }
 
 
+# The changes during which the host of the server may go down.
+LEFT = ['stop', 'start', 'rescue', 'resize', 'migrate', 'live-migrate', 'live-migrate-checked', 'evacuate', 'rebuild']
+LEFT += ['image', 'shelve', 'soft-delete', 'attach-volume', 'detach-volume', 'attach-interface']
+
+
 def killed(cloud, server):
     cloud.store.die()
 
@@ -265,6 +270,11 @@ def aborted(cloud, server):
 def rebooted(cloud, server):
     with contextlib.suppress(Refused):
         cloud.act(server, 'reboot', {'type': 'HARD'})
+
+
+def evacuated(cloud, server):
+    with contextlib.suppress(Refused):
+        evacuate(cloud, server)
 
 
 def asleep(cloud, server):
@@ -310,10 +320,16 @@ INTERRUPTIONS = {
 }
 ABORTS = {'aborted': (aborted, nothing), 'killed-and-aborted': (killed, aborted)}
 REBOOTS = {'rebooted': (rebooted, nothing), 'asleep-and-rebooted': (asleep_and(rebooted), nothing)}
+EVACUATIONS = {
+    'evacuated': (evacuated, nothing),
+    'asleep-and-evacuated': (asleep_and(evacuate), nothing),
+    'killed-and-evacuated': (killed, evacuated),
+}
 CASES = [
     *itertools.product(CHANGES, INTERRUPTIONS),
     *itertools.product(['live-migrate', 'live-migrate-checked'], ABORTS),
     *itertools.product(['reboot', 'pause', 'unpause', 'suspend', 'resume'], REBOOTS),
+    *itertools.product(LEFT, EVACUATIONS),
 ]
 # All of them take minutes; by default, only some steps are interrupted, most of them on SQLite.
 THOROUGH = bool(os.environ.get('COMPUTEAPI_TEST_THOROUGH'))
@@ -329,7 +345,7 @@ def steps(name, interruption, database):
 @pytest.mark.parametrize(('change', 'interruption'), CASES)
 def test_between_any_two_steps(cloud, database, change, interruption):
     before, ask = CHANGES[change]
-    during, after = (INTERRUPTIONS | ABORTS | REBOOTS)[interruption]
+    during, after = (INTERRUPTIONS | ABORTS | REBOOTS | EVACUATIONS)[interruption]
     begin = Beginning(cloud, before)
     for step in steps(change, interruption, database):
         server = begin()
