@@ -179,6 +179,17 @@ def check_zone(volume: Volume, zone: str | None) -> None:
         )
 
 
+def check_in_use(platform: Platform, context: Context, server: Server, refusal: type[Error]) -> None:
+    """Refuse what needs the server's volumes while block storage does something else with one of them."""
+    for device in platform.store.query(rows.block_devices_of, [server.uuid]):
+        if device.volume_id is None:
+            continue
+        status = platform.volumes.get(context, device.volume_id).status
+        if status != 'in-use':
+            needed = "status must be 'in-use'. Currently in"
+            raise refusal(f"Invalid volume: volume '{device.volume_id}' {needed} '{status}' status")
+
+
 # ------------------------------------------------------------------ which host uses them
 
 

@@ -85,6 +85,7 @@ class Rebuilds:
         root = self.root_volume(server)
         source = self.source(context, request.image_id)
         self.check_source(context, server, source, root, request)
+        disks.check_in_use(self.changes.platform, context, server, Invalid)
         values = self.values(context, server, source, root, request)
         arguments = {
             'image_id': request.image_id,

@@ -6,13 +6,13 @@ from typing import Any
 
 from computeapi.backends.hypervisor import Capability, PowerState
 from computeapi.backends.image import Images
-from computeapi.compute.servers import signatures
+from computeapi.compute.servers import disks, signatures
 from computeapi.compute.servers.changes import Changes, check
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
 from computeapi.db.servers import Server
-from computeapi.errors import ImageNotFound, Invalid
+from computeapi.errors import Conflict, ImageNotFound, Invalid
 from computeapi.states import TaskState, VMState
 
 RESCUE = Transition(
@@ -39,6 +39,7 @@ class Rescues:
         check(context, server, RESCUE)
         wanted = image_id or server.image_id
         properties = self.properties(context, wanted) if wanted else server.image_properties
+        disks.check_in_use(self.changes.platform, context, server, Conflict)
         can = self.changes.platform.hypervisor.capabilities_of(server.host)
         possible = even_on_volume and Capability.RESCUE_ON_VOLUME in can
         if not server.image_id and not (possible and properties.keys() >= NEEDED_ON_VOLUME):

@@ -465,6 +465,14 @@ def test_volumes_that_are_too_small(world, server_on_volume, rebuild):
     assert answer.status == 400 and 'Volume is smaller than the minimum size' in answer.text
 
 
+def test_a_server_is_not_rebuilt_while_a_volume_of_its_is_not_in_use(world, volume, server_on_volume, rebuild):
+    world.volumes.reset_status(world.admin, volume, status='maintenance')
+    text = f"Invalid volume: volume '{volume}' status must be 'in-use'. Currently in 'maintenance' status"
+    assert message(rebuild(server_id=server_on_volume)) == (400, text)
+    world.volumes.reset_status(world.admin, volume, status='in-use')
+    assert rebuild(server_id=server_on_volume).status == 202
+
+
 def test_certificates_are_for_images(server_on_volume, rebuild):
     answer = rebuild('2.93', server_id=server_on_volume, trusted_image_certificates=['a'])
     assert answer.status == 400 and 'not supported when booting from volume' in answer.text

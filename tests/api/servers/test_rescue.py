@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.api.servers.conftest import BOB, IMAGE
+from tests.api.servers.conftest import BOB, IMAGE, message
 
 SEEN = {'hw_rescue_bus': 'usb', 'hw_rescue_device': 'disk'}
 
@@ -55,6 +55,17 @@ def test_a_server_on_a_volume_needs_an_image_made_for_it(
 @pytest.fixture
 def unable(service):
     service.conf.set_override('lacks', ['rescue_on_volume'], 'simulated')
+
+
+def test_a_server_is_not_rescued_while_a_volume_of_its_is_not_in_use(api, world, rescue, server, settle):
+    volume = world.volume()
+    api.post(f'/servers/{server}/os-volume_attachments', {'volumeAttachment': {'volumeId': volume}}, as_=BOB)
+    settle()
+    world.volumes.reset_status(world.admin, volume, status='maintenance')
+    text = f"Invalid volume: volume '{volume}' status must be 'in-use'. Currently in 'maintenance' status"
+    assert message(rescue(server)) == (409, text)
+    world.volumes.reset_status(world.admin, volume, status='in-use')
+    assert rescue(server).status == 200
 
 
 def test_a_hypervisor_that_cannot_rescue_servers_on_volumes(unable, world, rescue, on_volume, server):
