@@ -65,7 +65,15 @@ META_DATA = {
 
 def user_data(guest: Guest, version: str) -> bytes | None:
     text = guest.server.user_data
-    return None if text is None else base64.b64decode(text)
+    return None if text is None else decoded(text)
+
+
+def decoded(text: str) -> bytes:
+    """The content in base64; text that is not, which an older release or a cloud file may have stored, as it is."""
+    try:
+        return base64.b64decode(text)
+    except ValueError:
+        return text.encode()
 
 
 DOCUMENTS = {
@@ -110,4 +118,4 @@ def content(guest: Guest, number: str) -> bytes:
     stored = {f'{at:04}': file['contents'] for at, file in enumerate(guest.server.personality or ())}
     if number not in stored:
         raise NotFound()
-    return base64.b64decode(stored[number])
+    return decoded(stored[number])

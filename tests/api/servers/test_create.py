@@ -223,6 +223,8 @@ def prepare(world):
         ({'max_count': '9' * 5000}, 'max_count'),
         ({'config_drive': 'maybe'}, 'config_drive'),
         ({'user_data': 'not base64!'}, 'user_data'),
+        ({'user_data': 'é'}, 'user_data'),
+        ({'personality': [{'path': '/x', 'contents': 'aGk=é'}]}, 'contents'),
         ({'user_data': 'A' * 65536}, 'user_data'),
         ({'metadata': {'k': 1}}, 'k'),
         ({'metadata': {'k' * 256: 'v'}}, 'metadata'),

@@ -9,6 +9,7 @@ import pytest
 import webob
 from oslo_config import cfg
 
+from computeapi.db import servers as rows
 from computeapi.pipeline import load
 
 ROOT = {
@@ -190,6 +191,16 @@ def test_the_documents_tell_of_the_server(rich, guest):
     ((path, place),) = (each.values() for each in found['files'])
     assert (path, reader.read(f'/openstack{place}')) == ('/etc/motd', 'hello\n')
     assert reader.read('/openstack/latest/user_data') == '#!/bin/sh\n'
+
+
+@pytest.mark.parametrize('text', ['é', 'YQ'])
+def test_what_is_stored_but_not_base64_is_shown_as_it_is(rich, guest, store, text):
+    """Older releases accepted more."""
+    with store.write() as connection:
+        rows.update(connection, rich, {'user_data': text, 'personality': [{'path': '/etc/motd', 'contents': text}]})
+    reader = guest(rich)
+    for path in ('/openstack/latest/user_data', '/openstack/content/0000', '/latest/user-data'):
+        assert reader.read(path) == text
 
 
 def test_vendor_data_is_what_the_operator_wrote(conf, store, boot, tmp_path, service):
