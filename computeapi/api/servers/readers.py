@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
+from computeapi.api.servers.image_properties import STANDARD
 from computeapi.api.types import iso
 from computeapi.db.servers import Server
 from computeapi.states import status_of
@@ -25,9 +26,6 @@ HOST_UNKNOWN = Policy(
 
 WITH_PROGRESS = frozenset({'ACTIVE', 'BUILD', 'REBUILD', 'RESIZE', 'VERIFY_RESIZE', 'MIGRATING'})
 WITH_FAULT = frozenset({'ERROR', 'DELETED'})
-
-MEANINGFUL = ('hw_', 'img_', 'os_', 'trait:')
-PROPERTIES = frozenset({'architecture', 'auto_disk_config', 'hypervisor_type', 'instance_uuid', 'vm_mode'})
 
 
 def links(req: Request) -> Reader:
@@ -104,15 +102,14 @@ def image(req: Request) -> Reader:
 
 
 def image_with_properties(req: Request) -> Reader:
-    """A link, with those properties of the image that are relevant to servers."""
+    """A link, with the standard properties of the image."""
     link = image(req)
 
     def read(server: Server) -> Any:
         shown = link(server)
         if shown:
             kept = server.image_properties.items()
-            meant = {name: value for name, value in kept if name in PROPERTIES or name.startswith(MEANINGFUL)}
-            shown['properties'] = meant
+            shown['properties'] = {name: value for name, value in kept if name in STANDARD}
         return shown
 
     return read

@@ -58,10 +58,23 @@ def test_the_image(show):
     image = 'fc4bcb5d-2d5c-4cf6-b6f0-e62b3a4b0cf1'
     link = {'id': image, 'links': [{'rel': 'bookmark', 'href': f'http://localhost/images/{image}'}]}
     assert show('2.97', image_id=image)['image'] == link
-    properties = {'os_type': 'linux', 'architecture': 'x86_64'}
-    seen = show('2.98', image_id=image, image_properties=properties | {'owner_specified.note': 'mine'})
-    assert seen['image'] == link | {'properties': properties}
     assert show('2.97', image_id=None)['image'] == show('2.98', image_id=None)['image'] == ''
+
+
+def test_the_image_has_its_standard_properties(show):
+    names = ['os_type', 'hw_machine_type', 'img_config_drive', 'traits_required']
+    former = [
+        'architecture',
+        'owner_id',
+        'ipxe_boot',
+        'vmware_ostype',
+        'root_device_name',
+        'hypervisor_version_requires',
+    ]
+    others = ['owner_specified.note', 'hw_foo', 'img_bogus', 'os_bogus', 'trait:HW_CPU_X86_AVX', 'instance_uuid']
+    image, properties = 'fc4bcb5d-2d5c-4cf6-b6f0-e62b3a4b0cf1', dict.fromkeys([*names, *former], 'x')
+    seen = show('2.98', image_id=image, image_properties=properties | dict.fromkeys(others, 'x'))
+    assert seen['image']['properties'] == properties
 
 
 def test_only_administrators_see_where_it_runs(show):
