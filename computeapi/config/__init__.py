@@ -24,6 +24,7 @@ from computeapi.config.backends import (
     STANDALONE,
     VOLUME,
 )
+from computeapi.config.compute import COMPUTE_GROUP
 from computeapi.config.consoles import CONSOLES, PROXY
 from computeapi.config.database import DATABASE
 from computeapi.config.notifications import NOTIFICATIONS
@@ -288,16 +289,6 @@ COMPUTE = [
         min=0.1,
         help='Seconds between two polls for tasks that a process was not notified of: abandoned ones, and on MariaDB '
         'those of other processes.',
-    ),
-]
-
-COMPUTE_GROUP = [
-    cfg.BoolOpt(
-        'live_migration_wait_for_vif_plug',
-        default=True,
-        help='Whether a live migration waits, before the server is copied, until the network service reports that its '
-        'ports are connected on the new host, if it reports this at all. [DEFAULT]vif_plugging_timeout and '
-        'vif_plugging_is_fatal say how long it waits and what happens then.',
     ),
 ]
 

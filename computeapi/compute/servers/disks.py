@@ -5,12 +5,12 @@ import logging
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from string import ascii_lowercase
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from computeapi.backends.hypervisor import NotYet
 from computeapi.backends.volume import Volume
 from computeapi.compute.platform import Platform
+from computeapi.compute.servers.disk_names import Named, names_for
 from computeapi.compute.tasks.fence import OVERTAKEN, Superseded
 from computeapi.compute.tasks.job import Job
 from computeapi.context import Context
@@ -18,9 +18,7 @@ from computeapi.db import servers as rows
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.errors import (
     AttachmentNotFound,
-    DeviceInUse,
     Error,
-    Forbidden,
     Invalid,
     NeighbourAway,
     NotAuthenticated,
@@ -35,7 +33,6 @@ READY = frozenset({'available', 'reserved', 'in-use'})
 PASSING = frozenset({'creating', 'downloading', 'attaching', 'detaching', 'uploading', 'extending', 'retyping'})
 # The argument of a task: the attachments, by disk, that prepare another host for them.
 READY_THERE = 'attachments'
-NAMES = [f'/dev/vd{letter}' for letter in ascii_lowercase]
 
 
 class VolumeTimeout(Error):
@@ -64,11 +61,11 @@ def is_volume(device: BlockDevice) -> bool:
     return device.destination_type == 'volume'
 
 
-def name_local(devices: Sequence[BlockDevice], names: Sequence[str | None]) -> dict[str, str]:
+def name_local(devices: Sequence[BlockDevice], names: Sequence[str]) -> dict[str, str]:
     """Assign names to local disks without one; returns the new names, by UUID, which are to be stored."""
     new = {}
     for device, name in zip(devices, names, strict=True):
-        if not is_volume(device) and device.device_name is None and name:
+        if not is_volume(device) and device.device_name is None:
             new[device.uuid] = device.device_name = name
     return new
 
@@ -152,7 +149,7 @@ def wait(job: Job, what: str, seconds: float, longest: float) -> None:
     raise NotYet(min(seconds, max(1, passed)))
 
 
-def attach(job: Job, device: BlockDevice, name: str | None) -> None:
+def attach(job: Job, device: BlockDevice, name: str) -> None:
     """Reserve the volume if the request did not, and connect it to the server's host."""
     assert device.volume_id is not None
     if device.attachment_id is None:
@@ -351,47 +348,9 @@ def wait_until_removable(job: Job, owner: Context, volume_id: str) -> None:
             wait_for_volume(job, f'volume {volume_id} can be deleted')
 
 
-class Named(Protocol):
-    """A disk, which may have a name."""
-
-    @property
-    def device_name(self) -> str | None: ...
-    @property
-    def boot_index(self) -> int | None: ...
-
-
 D = TypeVar('D', bound=Named)
 
 
 def root_of(devices: Iterable[D]) -> D | None:
     """The disk that the server boots from; None if it is not among them."""
     return next((device for device in devices if device.boot_index == 0), None)
-
-
-def names_for(devices: Sequence[Named], root: str | None) -> list[str | None]:
-    """A device name for each disk: its own, the root's, or the next free letter."""
-    taken = {device.device_name for device in devices if device.device_name}
-    free = (name for name in NAMES if name not in taken)
-    names: list[str | None] = []
-    for device in devices:
-        name = device.device_name or (root if device.boot_index == 0 and root not in taken else None)
-        if name is None:
-            name = next(free, None)
-        if name is not None:
-            taken.add(name)
-        names.append(name)
-    return names
-
-
-def free_name(server: Server, devices: Sequence[BlockDevice], wanted: str | None = None) -> str:
-    """A device name for one more disk; DeviceInUse if the wanted one is taken, Forbidden if none is left."""
-    taken = {server.root_device_name, *(device.device_name for device in devices)}
-    if wanted is not None and wanted in taken:
-        raise DeviceInUse(path=wanted)
-    name = wanted or next((each for each in NAMES if each not in taken), None)
-    if name is None or len(devices) >= len(NAMES):
-        raise Forbidden(
-            f'The maximum allowed number of disk devices ({len(NAMES)}) to attach to a single instance '
-            'has been exceeded.'
-        )
-    return name

@@ -10,7 +10,15 @@ from computeapi.backends.hypervisor import PowerState
 from computeapi.compute.names import shortened
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import Spec
-from computeapi.compute.servers import config_drive, disks, placement, plugging, provider_resources, signatures
+from computeapi.compute.servers import (
+    config_drive,
+    disk_names,
+    disks,
+    placement,
+    plugging,
+    provider_resources,
+    signatures,
+)
 from computeapi.compute.servers.changes import Changes, check
 from computeapi.compute.servers.moves import check_host
 from computeapi.compute.servers.snapshots import described, discard, discard_image, discard_shelved, fill
@@ -196,7 +204,9 @@ def unshelve(job: Job) -> None:
             if job.server.task_state == TaskState.UNSHELVING:
                 placement.clear(job, job.server.host)
                 job.later(task_state=TaskState.SPAWNING)
-            disks.attach_all(job, job.devices())
+            devices = job.devices()
+            disk_names.check_count(job.platform, len(devices))
+            disks.attach_all(job, devices)
             placement.connect(job)
             job.driver.spawn(job.server, job.devices(), config_drive.of(job, job.server))
             plugging.wait(job)

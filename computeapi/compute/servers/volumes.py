@@ -13,6 +13,7 @@ from computeapi.backends.volume import Volume
 from computeapi.compute.platform import Platform
 from computeapi.compute.servers import disks
 from computeapi.compute.servers.changes import Changes, check, locked
+from computeapi.compute.servers.disk_names import free_name
 from computeapi.compute.tasks.job import Job, abandon
 from computeapi.compute.tasks.queue import thawed
 from computeapi.compute.tasks.transition import Transition
@@ -155,7 +156,7 @@ class AttachedVolumes:
             devices = rows.block_devices_of(connection, [server.uuid])
             # An offloaded server has no devices whose names could be taken: it gets one when it is unshelved.
             if at_once and current.vm_state != VMState.SHELVED_OFFLOADED:
-                device.device_name = disks.free_name(current, devices, name)
+                device.device_name = free_name(self.changes.platform, current, devices, name)
             rows.insert_block_device(connection, values_of(device))
             arguments = {'device_id': device.uuid, 'volume_id': device.volume_id, 'name': name}
             return self.tasks.add(connection, transition, server.uuid, context, arguments, leased=True)
@@ -299,7 +300,7 @@ def name_it(job: Job, device: BlockDevice) -> None:
         with job.store.write() as connection:
             rows.get(connection, job.server.uuid, lock=True)
             devices = rows.block_devices_of(connection, [job.server.uuid])
-            device.device_name = disks.free_name(job.server, devices, job.arguments.get('name'))
+            device.device_name = free_name(job.platform, job.server, devices, job.arguments.get('name'))
             rows.update_block_device(connection, device.uuid, {'device_name': device.device_name})
 
 

@@ -1,6 +1,5 @@
 """The disks of servers, including their volumes."""
 
-import string
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -8,12 +7,12 @@ import orjson
 
 from computeapi.backends.hypervisor.simulated_hosts import connector
 from computeapi.clock import parsed
+from computeapi.compute.servers.disk_names import letters
 from computeapi.kit.cloud_files.content import CloudContent, Entry, Values
 from computeapi.kit.cloud_files.document import CloudFileError, Place
 from computeapi.kit.cloud_files.server_schema import DISK
 
 VOLUME = 'volume'
-LETTERS = (*string.ascii_lowercase, *(a + b for a in string.ascii_lowercase for b in string.ascii_lowercase))
 
 UNSAID = (
     *('uuid', 'volume_id', 'attachment_id', 'device_type', 'disk_bus', 'guest_format', 'volume_size', 'volume_type'),
@@ -61,7 +60,7 @@ def _free_names(server: Values, taken: list[str | None]) -> Iterator[str]:
     """/dev/vdb and so on, without names that are in use."""
     root = server['root_device_name'] or '/dev/vda'
     used = {root, *taken}
-    yield from (name for letter in LETTERS if (name := root[:-1] + letter) not in used)
+    yield from (name for letter in letters() if (name := root[:-1] + letter) not in used)
 
 
 def _attach(

@@ -71,6 +71,42 @@ def test_disks_have_names_whoever_made_them(disks, world, networks, settle, stor
     assert [device.device_name for device in found] == named
 
 
+@pytest.fixture
+def with_volumes(disks, settle, world):
+    """with_volumes(3): the disks of a new server with so many volumes besides the image, after the boot."""
+
+    def made(count):
+        world.volumes.quotas.set_limits('project', {'volumes': count})
+        first = disks(**{NEW: [ROOT, *(volume(world.volume(), boot_index=-1) for _ in range(count))]})
+        settle()
+        with world.store.read() as connection:
+            return rows.block_devices_of(connection, [first[0].server_id])
+
+    return made
+
+
+def test_any_number_of_disks_have_names(with_volumes):
+    assert [device.device_name for device in with_volumes(28)][-4:] == [f'/dev/vd{x}' for x in ('z', 'aa', 'ab', 'ac')]
+
+
+@pytest.mark.parametrize(('limit', 'status'), [(2, 'ERROR'), (3, 'ACTIVE')])
+def test_the_number_of_disks_may_be_limited(with_volumes, api, world, limit, status):
+    """The host refuses them; the volumes are given back."""
+    world.service.conf.set_override('max_disk_devices_to_attach', limit, 'compute')
+    _, first, second = with_volumes(2)
+    shown = api.get(f'/servers/{first.server_id}').json['server']
+    assert shown['status'] == status
+    if status == 'ERROR':
+        text = f'The maximum allowed number of disk devices ({limit}) to attach to a single instance has been exceeded.'
+        assert shown['fault']['message'] == f'Build of instance {first.server_id} aborted: {text}'
+        assert {status_of(world, each.volume_id) for each in (first, second)} == {'available'}
+
+
+def test_no_limit_makes_servers_impossible(world):
+    with pytest.raises(ValueError, match='-1, or at least 1'):
+        world.service.conf.set_override('max_disk_devices_to_attach', 0, 'compute')
+
+
 def test_a_volume_is_booted_from_and_reserved(disks, world):
     volume_id = world.volume(3, image_id=IMAGE)
     (root,) = disks(imageRef=None, **{NEW: [volume(volume_id, delete_on_termination='True', device_name='vda')]})

@@ -148,11 +148,44 @@ def test_from_2_101_a_name_that_is_taken_shows_later(attach, attached, volume, s
     assert attached() == [volume] and status(volume) == 'in-use'
 
 
-def test_there_are_letters_for_so_many(attach, world):
+def test_there_are_letters_for_any_number(attach, world):
     world.volumes.quotas.set_limits('project', {'volumes': 30})
-    for _ in range(25):
-        assert attach(world.volume(), work=False).status == 200
-    assert attach(world.volume()).status == 403
+    answers = [attach(world.volume(), work=False).json['volumeAttachment']['device'] for _ in range(27)]
+    assert answers[0] == '/dev/vdb' and answers[-3:] == ['/dev/vdz', '/dev/vdaa', '/dev/vdab']
+
+
+TOO_MANY = 'The maximum allowed number of disk devices (2) to attach to a single instance has been exceeded.'
+
+
+def test_the_number_of_disks_may_be_limited(attach, attached, world, status):
+    """The disk of the image counts, too."""
+    world.service.conf.set_override('max_disk_devices_to_attach', 2, 'compute')
+    first, second = world.volume(), world.volume()
+    assert attach(first).status == 200
+    refused = attach(second)
+    assert (refused.status, refused.json['forbidden']['message']) == (403, TOO_MANY)
+    assert attached() == [first] and status(second) == 'available'
+
+
+def test_from_2_101_too_many_disks_show_later(attach, attached, world, status, events):
+    world.service.conf.set_override('max_disk_devices_to_attach', 2, 'compute')
+    first, second = world.volume(), world.volume()
+    assert (attach(first, '2.101').status, attached()) == (202, [first])
+    assert (attach(second, '2.101').status, attached()) == (202, [first])
+    assert status(second) == 'available'
+    assert events()[0] == ('attach_volume', 'Error', [('compute_attach_volume', 'Error')])
+
+
+def test_an_offloaded_server_takes_more_but_cannot_run_with_them(act, api, attach, attached, server, world):
+    world.service.conf.set_override('max_disk_devices_to_attach', 1, 'compute')
+    volume = world.volume()
+    act('shelve')
+    assert attach(volume).status == 200
+    act('unshelve')
+    assert api.get(f'/servers/{server}').json['server']['status'] == 'SHELVED_OFFLOADED' and attached() == [volume]
+    world.service.conf.set_override('max_disk_devices_to_attach', 2, 'compute')
+    act('unshelve')
+    assert api.get(f'/servers/{server}').json['server']['status'] == 'ACTIVE'
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,16 @@ import sqlalchemy as sa
 from computeapi.backends.hypervisor import HypervisorError, PowerState, Unfit
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import NoValidHost, Spec
-from computeapi.compute.servers import config_drive, disks, placement, plugging, ports, provider_resources, signatures
+from computeapi.compute.servers import (
+    config_drive,
+    disk_names,
+    disks,
+    placement,
+    plugging,
+    ports,
+    provider_resources,
+    signatures,
+)
 from computeapi.compute.servers.creation.devices import ROOT
 from computeapi.compute.tasks.fence import Superseded
 from computeapi.compute.tasks.job import Job, message_of
@@ -20,7 +29,7 @@ from computeapi.db import allocations
 from computeapi.db import servers as rows
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.db.tasks import Task
-from computeapi.errors import Error, PortBindingFailed
+from computeapi.errors import Error, Forbidden, PortBindingFailed
 from computeapi.states import TaskState, VMState
 
 LOG = logging.getLogger(__name__)
@@ -75,6 +84,7 @@ def build(job: Job) -> None:
             devices = job.devices()
         try:
             with job.event('compute__do_build_and_run_instance', soon=True):
+                check_disks(job, devices)
                 schedule(job, devices)
                 network(job)
                 attach(job, devices)
@@ -84,6 +94,14 @@ def build(job: Job) -> None:
             raise BuildAborted(server_id=job.server.uuid, reason=error) from error
         except OF_HOSTS as error:
             note_failure(job, error)
+
+
+def check_disks(job: Job, devices: list[BlockDevice]) -> None:
+    """BuildAborted if there are too many."""
+    try:
+        disk_names.check_count(job.platform, len(devices))
+    except Forbidden as error:
+        raise BuildAborted(server_id=job.server.uuid, reason=error) from error
 
 
 def tried(job: Job) -> dict[str, str]:
@@ -166,7 +184,7 @@ def pass_over(job: Job, devices: list[BlockDevice], connection: sa.Connection) -
     job.later(task_state=TaskState.NETWORKING)
     job.later(task_state=TaskState.BLOCK_DEVICE_MAPPING)
     root = root_device(job)
-    rows.name_block_devices(connection, disks.name_local(devices, disks.names_for(devices, root)))
+    rows.name_block_devices(connection, disks.name_local(devices, disk_names.names_for(devices, root)))
     job.write(connection, task_state=TaskState.SPAWNING, root_device_name=root)
 
 

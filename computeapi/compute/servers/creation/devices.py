@@ -8,7 +8,7 @@ import orjson
 from oslo_utils import strutils
 
 from computeapi.compute.servers.creation.request import BLANK, IMAGE, LOCAL, SNAPSHOT, SWAP, VOLUME, Device
-from computeapi.compute.servers.disks import names_for
+from computeapi.compute.servers.disk_names import names_for
 from computeapi.db.flavors import Flavor
 from computeapi.errors import Invalid
 
