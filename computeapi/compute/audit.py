@@ -158,9 +158,10 @@ class CloudAudit:
             yield Finding(what, held.server_id or '', partial(volumes.release, NOBODY, held.id))
 
     def images(self) -> Iterator[Finding]:
-        """Snapshots of servers whose data nobody uploads."""
+        """Snapshots and backups of servers whose data nobody uploads."""
         images, before = self.platform.images, self.platform.clock() - LONGEST_UPLOAD
-        filters = {'status': ['queued', 'saving'], 'image_type': 'snapshot', 'created_at': ('lt', before)}
+        kinds = ['snapshot', 'backup']
+        filters = {'status': ['queued', 'saving'], 'image_type': kinds, 'created_at': ('lt', before)}
         waiting = images.list(NOBODY, filters=filters | {'visibility': 'all'}, limit=MOST)
         of = {image.id: image.properties.get('instance_uuid', '') for image in waiting}
         unheld = self.store.query(audits.unheld, set(of.values()))

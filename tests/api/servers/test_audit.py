@@ -223,8 +223,9 @@ def test_use_of_quotas_that_is_miscounted(server, change, repaired, store):
     assert problems(store) == []
 
 
-def test_an_image_that_nobody_sends_the_data_of(world, server, change, repaired):
-    properties = {'instance_uuid': server, 'image_type': 'snapshot'}
+@pytest.mark.parametrize('kind', ['snapshot', 'backup'])
+def test_an_image_that_nobody_sends_the_data_of(world, server, change, repaired, kind):
+    properties = {'instance_uuid': server, 'image_type': kind}
     waiting = world.image(active=False, properties=properties)
     assert repaired() == []
     change(images.update().where(images.c.id == waiting).values(created_at=utcnow() - timedelta(hours=2)))
