@@ -232,21 +232,25 @@ def change(
     *,
     vm_states: Collection[str] | None = None,
     task_states: Collection[str | None] | None = (None,),
+    unlocked: bool = False,
 ) -> bool:
-    """Update the server if it is in one of these states (None: any); returns whether it was. Servers have no other
-    lock."""
+    """Update the server if it is in one of these states (None: any) and, if *unlocked* is set, nobody locked it;
+    returns whether it was. Concurrent changes of a server have no other lock."""
     idle = task_states is not None and None in task_states
     named = [state for state in task_states or () if state]
     wanted = {VM_STATES: vm_states, TASK_STATES: None if task_states is None or (idle and not named) else named}
     asked = {name: list(states) for name, states in wanted.items() if states is not None}
     lone = {name: states[0] for name, states in asked.items() if len(states) == 1}
-    statement = _changing(frozenset(asked), frozenset(lone), idle)
+    statement = _changing(frozenset(asked), frozenset(lone), idle, unlocked)
     return _change(connection, server_id, values, statement, {**asked, **lone}, vm_states, task_states)
 
 
 @functools.cache
-def _changing(asked: frozenset[str] = frozenset(), lone: frozenset[str] = frozenset(), idle: bool = False) -> sa.Update:
-    """The update of a server that must be in one of some vm_states, and in one of some task_states or (idle) in none.
+def _changing(
+    asked: frozenset[str] = frozenset(), lone: frozenset[str] = frozenset(), idle: bool = False, unlocked: bool = False
+) -> sa.Update:
+    """The update of a server that must be in one of some vm_states, and in one of some task_states or (idle) in none,
+    and possibly unlocked.
 
     asked: which of the two conditions apply.  lone: which of them are a single state, because a list is expanded into
     the text of the statement each time.  Cached, because building it costs more than executing it."""
@@ -259,6 +263,8 @@ def _changing(asked: frozenset[str] = frozenset(), lone: frozenset[str] = frozen
     if idle:
         idling = servers.c.task_state.is_(None)
         conditions[TASK_STATES] = idling | conditions[TASK_STATES] if TASK_STATES in asked else idling
+    if unlocked:
+        statement = statement.where(servers.c.locked_by.is_(None))
     return statement.where(*conditions.values())
 
 

@@ -1,5 +1,6 @@
 """POST /servers/{id}/action: locking and unlocking."""
 
+import functools
 from typing import Any
 
 from computeapi.api.servers.controller import ServerController, action
@@ -37,7 +38,5 @@ class ServerLocks(ServerController):
     @action('unlock', policy=UNLOCK, also=(UNLOCK_OVERRIDE,), takes=removed(REASONS, {}))
     def unlock(self, req: Request, server: Server, body: Any) -> None:
         """Unlock a server."""
-        expected = 'owner' if server.project_id == req.context.project_id else 'admin'
-        if server.locked_by not in (None, expected):
-            req.check(UNLOCK_OVERRIDE, target_of(server))
-        self.cloud.locks.unlock(req.context, server)
+        check_override = functools.partial(req.check, UNLOCK_OVERRIDE, target_of(server))
+        self.cloud.locks.unlock(req.context, server, check_override)

@@ -58,7 +58,7 @@ class Changes:
         **values: Any,
     ) -> None:
         """The same in the caller's transaction: the state, the action and the task. The caller wakes the worker."""
-        self._enter(connection, server, transition, **values)
+        self._enter(connection, context, server, transition, **values)
         action_id = actions.start(connection, context, server.uuid, transition.name, self.clock())
         self.tasks.add(connection, transition, server.uuid, context, arguments, action_id=action_id)
 
@@ -69,13 +69,19 @@ class Changes:
         for action_id in self.tasks.remove(connection, transition, server.uuid):
             actions.finish(connection, action_id, now)
 
-    def _enter(self, connection: sa.Connection, server: Server, transition: Transition, **values: Any) -> None:
+    def _enter(
+        self, connection: sa.Connection, context: Context, server: Server, transition: Transition, **values: Any
+    ) -> None:
         """Set the new state, if the current one allows it and the server has nothing that the transition forbids."""
         states = {} if transition.beside else {'task_state': transition.during}
         new = {**states, 'updated_at': self.clock(), **values}
         allowed, doing = transition.allowed, transition.while_doing
-        if not rows.change(connection, server.uuid, new, vm_states=allowed, task_states=doing):
-            raise refusal(rows.get(connection, server.uuid), server.uuid, transition)
+        unlocked = needs_unlocked(context, transition)
+        if not rows.change(connection, server.uuid, new, vm_states=allowed, task_states=doing, unlocked=unlocked):
+            current = rows.get(connection, server.uuid)
+            if current is not None:
+                check(context, current, transition)
+            raise refusal(current, server.uuid, transition)
         if not transition.shares and server_shares.of_server(connection, server.uuid):
             raise Conflict('Feature not supported with instances that have shares.')
 
@@ -93,7 +99,7 @@ class Changes:
         with self.tasks.leased(transition, server.uuid, context, {**arguments, PREPARING: True}, undo) as task:
             yield
             with self.store.write() as connection:
-                self._enter(connection, server, transition)
+                self._enter(connection, context, server, transition)
                 action_id = actions.start(connection, context, server.uuid, transition.name, self.clock())
                 if not self.tasks.release(connection, task._replace(arguments={**arguments}), action_id):
                     raise Unavailable()
@@ -151,7 +157,7 @@ class Changes:
 
 def check(context: Context, server: Server, requirement: Requirement) -> None:
     """Refuse what can be refused by the server as it was read."""
-    if requirement.lockable and server.locked_by and not context.is_admin:
+    if server.locked_by and needs_unlocked(context, requirement):
         raise ServerLocked(id=server.uuid) if requirement.tells_lock else invalid_state(server, requirement)
     if requirement.hosted and server.host is None:
         raise not_ready(server)
@@ -161,6 +167,10 @@ def check(context: Context, server: Server, requirement: Requirement) -> None:
         raise refusal(server, server.uuid, requirement)
     if requirement.launched and server.launched_at is None:
         raise invalid_state(server, requirement)
+
+
+def needs_unlocked(context: Context, requirement: Requirement) -> bool:
+    return requirement.lockable and not context.is_admin
 
 
 def locked(

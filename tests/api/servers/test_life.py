@@ -125,6 +125,46 @@ def test_an_administrators_lock_is_not_its_owners_to_open(act, server):
     assert act(server, 'unlock', as_='admin:admin').status == 202
 
 
+@pytest.fixture
+def locked_meanwhile(act, service, server, monkeypatch):
+    """locked_meanwhile(): an administrator locks the server as soon as the next request has read it."""
+    servers = service.cloud.servers
+
+    def prepare():
+        get = servers.get
+
+        def read(*args, **kwargs):
+            found = get(*args, **kwargs)
+            monkeypatch.undo()
+            assert act(server, 'lock', as_='admin:admin').status == 202
+            return found
+
+        monkeypatch.setattr(servers, 'get', read)
+
+    return prepare
+
+
+@pytest.mark.parametrize('name', ['lock', 'unlock'])
+def test_an_administrators_lock_that_came_between_stays(act, server, locked_meanwhile, name):
+    assert name == 'lock' or act(server, 'lock').status == 202
+    locked_meanwhile()
+    act(server, name)
+    assert 'unlock_override' in act(server, 'unlock').json['forbidden']['message']
+
+
+def test_a_lock_that_came_between_refuses_a_change(act, state, server, locked_meanwhile):
+    locked_meanwhile()
+    refused = act(server, 'os-stop')
+    assert refused.json['conflictingRequest']['message'] == f'Instance {server} is locked'
+    assert status(state, server) == 'ACTIVE'
+
+
+def test_a_lock_that_came_between_does_not_keep_administrators_out(act, state, server, locked_meanwhile):
+    locked_meanwhile()
+    assert act(server, 'os-stop', as_='admin:admin').status == 202
+    assert status(state, server) == 'SHUTOFF'
+
+
 def test_resize_and_confirm(act, state, world, server, settle):
     world.flavor('2', vcpus=2, memory_mb=128)
     before = state(server)[4]
