@@ -9,6 +9,7 @@ from computeapi.compute.scheduler.requirements import GROUP_POLICIES
 from computeapi.db.flavors import Flavor
 from computeapi.errors import Invalid, NotFound
 from computeapi.resource_classes import KNOWN as RESOURCE_CLASSES
+from computeapi.standard_traits import STANDARD_TRAITS
 
 Check = Callable[[str], str | None]
 """Returns what is wrong with a value, if anything."""
@@ -96,7 +97,7 @@ KNOWN: tuple[tuple[str, Check], ...] = (
     ('quota:(cpu|disk_io|memory|vif)_(limit|shares_share)', AT_LEAST_0),
     ('quota:(cpu|disk_io|memory|vif)_shares_level', one_of('custom', 'high', 'normal', 'low')),
     (f'quota:(cpu_quota|(cpu|disk_io|memory|vif)_reservation)|resources{GROUP}:({RESOURCE_CLASSES})', integer()),
-    (f'trait{GROUP}:(COMPUTE|CUSTOM|HW|MISC|OWNER|STORAGE)_[A-Z0-9_]+', one_of('required', 'forbidden')),
+    (f'trait{GROUP}:(CUSTOM_[A-Z0-9_]+|{"|".join(STANDARD_TRAITS)})', one_of('required', 'forbidden')),
 )
 """Patterns of spec names, with checks of their values."""
 PATTERNS = [(re.compile(name), check) for name, check in KNOWN]
