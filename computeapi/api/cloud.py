@@ -121,7 +121,7 @@ def build(platform: Platform, identity: Identity | None) -> CloudManagers:
     flavors, keypairs = FlavorManager(store), KeypairManager(store, quotas)
     zones, services = Zones(store, cells, conf), ServiceManager(store, cells, conf)
     groups = ServerGroupManager(store, quotas)
-    live_migrations = LiveMigrations(changes)
+    live_migrations, snapshots = LiveMigrations(changes), ServerSnapshots(changes, quotas)
     return CloudManagers(
         conf=conf,
         max_limit=conf.api.max_limit,
@@ -150,8 +150,8 @@ def build(platform: Platform, identity: Identity | None) -> CloudManagers:
         resizes=Resizes(changes, quotas, flavors),
         server_security_groups=ServerSecurityGroupManager(platform),
         server_shares=ServerShareManager(changes),
-        shelves=Shelves(changes, zones),
-        snapshots=ServerSnapshots(changes, quotas),
+        shelves=Shelves(changes, zones, snapshots),
+        snapshots=snapshots,
         volume_swaps=VolumeSwaps(changes),
         aggregates=AggregateManager(store, platform.images),
         cells=cells,

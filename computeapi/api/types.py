@@ -10,7 +10,7 @@ from typing import Any
 
 from oslo_utils.uuidutils import is_uuid_like
 
-from computeapi.booleans import FALSE, TRUE
+from computeapi.booleans import FALSE, TRUE, spoken
 from computeapi.db.listing import MOST_DIGITS
 from computeapi.errors import Invalid
 from computeapi.versions import changed
@@ -83,6 +83,13 @@ def check_key(key: str, items: Mapping[str, Any]) -> None:
     """Invalid if a body contains another item than the one in the path."""
     if key not in items:
         raise Invalid('Request body and URI mismatch')
+
+
+def forced(host: str | None, force: object) -> bool:
+    """Whether a server is moved to the host without any check; Invalid if none is named."""
+    if spoken(force) and not host:
+        raise Invalid("Can't force to a non-provided destination")
+    return spoken(force)
 
 
 def date(name: str) -> Field:

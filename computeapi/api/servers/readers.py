@@ -169,21 +169,26 @@ def interfaces(server: Server) -> Iterator[tuple[str, dict[str, Any], str, dict[
                 yield name, interface, 'floating', {'version': 4, 'addr': floating}
 
 
+def networks(server: Server) -> dict[str, list[dict[str, Any]]]:
+    """The networks of the server, without its addresses; interfaces that do not exist yet do not count."""
+    return {each['network_name']: [] for each in server.network_info if each['addresses'] or each['mac_address']}
+
+
 def plain_addresses(server: Server) -> dict[str, list[dict[str, Any]]]:
     """The addresses, by network."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    found = networks(server)
     for network, _, _, address in interfaces(server):
-        found.setdefault(network, []).append(address)
+        found[network].append(address)
     return found
 
 
 def addresses(server: Server) -> dict[str, list[dict[str, Any]]]:
     """The addresses by network, with their MAC addresses, and whether they are fixed or floating."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    found = networks(server)
     for network, interface, kind, address in interfaces(server):
         address['OS-EXT-IPS:type'] = kind
         address['OS-EXT-IPS-MAC:mac_addr'] = interface['mac_address']
-        found.setdefault(network, []).append(address)
+        found[network].append(address)
     return found
 
 

@@ -24,8 +24,6 @@ SOFT_DELETE = Transition('delete', kind='soft_delete', during=TaskState.SOFT_DEL
 RECLAIM = Transition('reclaim', steps=(TaskState.DELETING,))
 RESTORE = Transition('restore', during=TaskState.RESTORING, allowed={VMState.SOFT_DELETED}, tells_lock=False)
 
-AT_ONCE = frozenset({VMState.ERROR, VMState.BUILDING, VMState.SOFT_DELETED})
-
 
 class Deletion:
     """Errors: those of Changes; OverQuota."""
@@ -42,8 +40,8 @@ class Deletion:
             self.changes.begin(context, server, SOFT_DELETE if self.is_kept(server) else DELETE, progress=0)
 
     def is_kept(self, server: Server) -> bool:
-        """Whether it is kept. Not if its host is down and cannot power it off, nor in a state in which all is lost."""
-        if not self.conf.reclaim_instance_interval or server.host is None or server.vm_state in AT_ONCE:
+        """Whether it is kept. Not if its host is down and cannot power it off, nor if it never ran."""
+        if not self.conf.reclaim_instance_interval or server.host is None or server.launched_at is None:
             return False
         return is_host_up(self.changes.platform, server.host)
 
@@ -123,8 +121,9 @@ def restore(job: Job) -> None:
 def delete(job: Job) -> None:
     """Remove the machine, its ports and volumes, and its claims; then mark the row as deleted."""
     server = job.server
-    # Without a host, nothing happens on one that an event could tell about.
-    with job.event('compute_terminate_instance', listed=server.host is not None):
+    # Without a host that is up, nothing happens on one that an event could tell about.
+    listed = server.host is not None and is_host_up(job.platform, server.host)
+    with job.event('compute_terminate_instance', listed=listed):
         placement.remove_machines(job.platform, server)
         discard_shelved(job)
         ports.disconnect(job.platform.networks, job.elevated, server)

@@ -158,7 +158,8 @@ def boot(job: Job, migration: Migration, runs: bool) -> None:
     if runs:
         plugging.wait(job)
     else:
-        job.driver.power_off(there)
+        with job.event('compute_stop_instance', migration.dest_host):
+            job.driver.power_off(there)
 
 
 @ABANDON.work

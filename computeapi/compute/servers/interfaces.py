@@ -8,8 +8,7 @@ from computeapi.backends.hypervisor import Capability
 from computeapi.backends.network import Network, Port
 from computeapi.compute.servers import leftovers, ports, provider_resources
 from computeapi.compute.servers.changes import Changes, locked
-from computeapi.compute.servers.creation.networks import check_port
-from computeapi.compute.servers.creation.request import Rights
+from computeapi.compute.servers.creation.networks import check_unused
 from computeapi.compute.tasks.fence import OVERTAKEN
 from computeapi.compute.tasks.job import FAULT, Job, abandon
 from computeapi.compute.tasks.transition import Transition, beside
@@ -124,7 +123,7 @@ class InterfaceManager:
     def _check_port(self, context: Context, port_id: str, external_networks: bool) -> None:
         """Refuse a port that the server cannot use."""
         port = self.networks.port(context, port_id)
-        check_port(port, Rights())
+        check_unused(port)
         if not external_networks:
             ports.refuse_outside(self.networks.networks(context.elevated(), [port.network_id]))
 

@@ -5,7 +5,6 @@ from datetime import timedelta
 
 import sqlalchemy as sa
 
-from computeapi import randomness
 from computeapi.backends.hypervisor import PowerState
 from computeapi.compute.names import shortened
 from computeapi.compute.platform import Platform
@@ -21,7 +20,14 @@ from computeapi.compute.servers import (
 )
 from computeapi.compute.servers.changes import Changes, check
 from computeapi.compute.servers.moves import check_host
-from computeapi.compute.servers.snapshots import described, discard, discard_image, discard_shelved, fill
+from computeapi.compute.servers.snapshots import (
+    ServerSnapshots,
+    described,
+    discard,
+    discard_image,
+    discard_shelved,
+    fill,
+)
 from computeapi.compute.tasks.fence import Superseded
 from computeapi.compute.tasks.job import Job, unchanged
 from computeapi.compute.tasks.transition import Transition
@@ -99,26 +105,16 @@ UNSHELVE = Transition(
 class Shelves:
     """Errors: those of Changes; Invalid for a zone or a host that does not exist."""
 
-    def __init__(self, changes: Changes, zones: Zones):
-        self.changes, self.zones = changes, zones
-        self.images = changes.platform.images
+    def __init__(self, changes: Changes, zones: Zones, snapshots: ServerSnapshots):
+        self.changes, self.zones, self.snapshots = changes, zones, snapshots
 
     def shelve(self, context: Context, server: Server) -> None:
         """Store an image of the server, and release its host at once or after a while."""
         if not server.image_id:
             self.changes.begin(context, server, SHELVE)
             return
-        image_id = randomness.new_id()
-        undo = functools.partial(discard, self.images, context, image_id)
-        with self.changes.prepared(context, server, SHELVE, {'image_id': image_id}, undo):
-            self.images.create(
-                context,
-                shortened(server.name, after='-shelved'),
-                image_id=image_id,
-                properties=described(context, server),
-                disk_format='raw',
-                container_format='bare',
-            )
+        name = shortened(server.name, after='-shelved')
+        self.snapshots.begin(context, server, SHELVE, name, described(context, server), {})
 
     def unshelve(
         self,

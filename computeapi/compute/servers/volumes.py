@@ -14,6 +14,7 @@ from computeapi.compute.platform import Platform
 from computeapi.compute.servers import disks
 from computeapi.compute.servers.changes import Changes, check, locked
 from computeapi.compute.servers.disk_names import free_name
+from computeapi.compute.servers.moves import check_reachable
 from computeapi.compute.tasks.job import Job, abandon
 from computeapi.compute.tasks.queue import thawed
 from computeapi.compute.tasks.transition import Transition
@@ -182,6 +183,9 @@ class AttachedVolumes:
         device = self._attached(context, server, volume_id)
         if device.boot_index == 0:
             raise Invalid('Cannot detach a root device volume')
+        if server.host is not None:
+            check(context, server, transition)
+            check_reachable(self.changes.platform, server, server.host)
         with self.store.write() as connection:
             current = locked(connection, context, server, transition)
             wanted = {'device_id': device.uuid, 'volume_id': device.volume_id}

@@ -233,7 +233,7 @@ RESOURCES = (
             'extra_dhcp_opts': optional(several(DHCP_OPTION, MAX_OPTIONS)),
             'dns_name': NAME,
             'binding:vnic_type': VNIC_TYPE,
-            'binding:host_id': NAME,
+            'binding:host_id': optional(NAME),
             'binding:profile': PROFILE,
             'qos_policy_id': optional(UUID),
         },

@@ -54,6 +54,33 @@ def test_where_it_cannot_go(act, shown, force_down):
     assert shown() == before
 
 
+@pytest.mark.parametrize(
+    ('action', 'argument', 'version', 'words'),
+    [
+        ('evacuate', {'force': True}, '2.29', "Can't force to a non-provided destination"),
+        ('evacuate', {'force': 'true'}, '2.67', "Can't force to a non-provided destination"),
+        (
+            'evacuate',
+            {'onSharedStorage': True, 'adminPass': 'secret'},
+            '2.13',
+            "admin password can't be changed on existing disk",
+        ),
+        (
+            'os-migrateLive',
+            {'host': None, 'block_migration': 'auto', 'force': True},
+            '2.30',
+            "Can't force to a non-provided destination",
+        ),
+    ],
+)
+def test_contradictions(act, shown, force_down, action, argument, version, words):
+    before = shown()
+    force_down(before[2], True)
+    answer = act(action, argument, version)
+    assert (answer.status, answer.json['badRequest']['message']) == (400, words)
+    assert shown() == before
+
+
 def test_its_record_tells_no_flavors(api, act, server, shown, force_down):
     before = shown()[2]
     force_down(before, True)

@@ -99,6 +99,17 @@ def test_metadata_is_kept_with_the_image(world, act, settle):
     assert properties['key'] == 'value' and properties['image_type'] == 'snapshot'
 
 
+def test_a_shelved_server_has_an_image_like_its_own(world, api, create, settle):
+    base = world.images.create(world.bob, 'base', disk_format='qcow2', container_format='bare', min_ram=32)
+    world.images.upload(world.bob, base.id, iter([b'data']))
+    server = create(imageRef=base.id).json['server']['id']
+    settle()
+    assert api.post(f'/servers/{server}/action', {'shelve': None}, as_=BOB).status == 202
+    settle()
+    (image,) = [each for each in world.images.list(world.bob) if each.name == 'server-shelved']
+    assert (image.disk_format, image.min_ram, image.min_disk) == ('qcow2', 32, 1)
+
+
 def test_an_image_tells_of_the_server_and_of_who_made_it(world, api, made, settle):
     world.images.update(world.bob, IMAGE, properties={'hw_vif_model': 'virtio', 'description': 'a disk'})
     server = made()[-1].uuid

@@ -225,7 +225,14 @@ def test_external_networks_are_for_those_who_may(attach, world):
 
 def test_networks_without_addresses(attach, world):
     assert attach(net_id=world.network(subnet=None)).status == 400
-    assert attach(port_id=world.port(fixed_ips=[])).status == 400
+
+
+def test_a_port_without_addresses(api, attach, world, server):
+    empty = world.network(subnet=None, name='empty')
+    answer = attach(port_id=world.port(network_id=empty, fixed_ips=[]))
+    assert (answer.status, answer.json['interfaceAttachment']['fixed_ips']) == (200, [])
+    assert api.get(f'/servers/{server}').json['server']['addresses']['empty'] == []
+    assert api.get(f'/servers/{server}/ips/empty').json == {'empty': []}
 
 
 def test_who_may(api, attach, detach, path, listed, world):

@@ -497,6 +497,26 @@ def test_a_server_is_deleted_at_once_whose_host_is_down(api, state, world, servi
     assert api.get(f'/servers/{server}').status == 404
 
 
+@pytest.mark.parametrize('before', [('os-resetState', {'state': 'error'}), ('os-stop', None)])
+def test_a_server_that_has_run_is_kept_however_often_it_is_deleted(
+    act, api, server, state, world, service, settle, before
+):
+    service.conf.set_override('reclaim_instance_interval', 3600)
+    act(server, *before, as_='admin:admin')
+    for _ in range(2):
+        assert api.delete(f'/servers/{server}', as_=BOB).status == 204
+        settle()
+        assert (status(state, server), used(world)) == ('SOFT_DELETED', (0, 0, 0))
+        assert problems(world.store) == []
+    assert act(server, 'restore').status == 202
+    assert (status(state, server), used(world)) == ('ACTIVE', (1, 1, 64))
+    assert problems(world.store) == []
+    assert api.delete(f'/servers/{server}', as_=BOB).status == 204
+    settle()
+    settle(later=True)
+    assert api.get(f'/servers/{server}').status == 404
+
+
 def test_a_server_counts_from_when_its_restoration_is_asked_for(act, api, create, state, world, service, settle):
     service.conf.set_override('reclaim_instance_interval', 3600)
     one, other = (create().json['server']['id'] for _ in range(2))

@@ -45,6 +45,24 @@ def test_steps_of_a_deletion(act, api, server, settle, history, before, steps, f
     assert history(server)[0] == ('delete', None, steps)
 
 
+def test_a_host_that_is_down_does_nothing_for_a_deletion(act, state, server, world, history):
+    world.down(state(server)[4])
+    act(server, 'forceDelete', as_=ADMIN)
+    assert history(server)[0] == ('delete', None, [])
+
+
+@pytest.mark.parametrize('version', ['2.94', '2.95'])
+def test_a_server_that_does_not_run_after_an_evacuation_is_stopped(act, state, server, world, history, version):
+    act(server, 'os-stop')
+    world.down(state(server)[4])
+    act(server, 'evacuate', {}, version, as_=ADMIN)
+    assert [step for step, _ in history(server)[0][2]] == [
+        'compute_stop_instance',
+        'compute_rebuild_instance',
+        'rebuild_server',
+    ]
+
+
 def test_steps_of_an_evacuation(act, state, server, world, history):
     world.down(state(server)[4])
     act(server, 'evacuate', {}, '2.14', as_=ADMIN)

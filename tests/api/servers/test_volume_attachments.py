@@ -260,6 +260,17 @@ def test_a_reservation_that_nobody_heard_of_is_taken_back(attach, attached, volu
     assert attached() == [volume] and status(volume) == 'in-use'
 
 
+def test_nothing_is_detached_on_a_host_that_is_down(api, attach, attached, detach, server, volume, world):
+    attach(volume)
+    world.down(api.get(f'/servers/{server}').json['server']['OS-EXT-SRV-ATTR:host'])
+    answer = detach(volume)
+    assert (answer.status, answer.json['conflictingRequest']['message']) == (
+        409,
+        'Service is unavailable at this time.',
+    )
+    assert attached() == [volume]
+
+
 def test_a_reservation_that_cannot_be_written_down_is_taken_back(attach, attached, volume, status, monkeypatch):
     def fail(*arguments):
         monkeypatch.undo()

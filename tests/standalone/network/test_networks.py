@@ -185,6 +185,9 @@ def test_where_a_port_is_bound_is_not_for_everybody(ask, create, net):
     for by, count in (('admin', 1), ('alice', 0)):
         assert len(ask('GET /ports?binding:host_id=h', by=by, expect=200).json['ports']) == count
     ask('GET /ports?sort_key=binding:host_id&sort_dir=asc', expect=400)
+    unbound = ask(f'PUT /ports/{port["id"]}', {'port': {'binding:host_id': None}}, by='admin', expect=200)
+    assert unbound.json['port']['binding:host_id'] == ''
+    assert create('ports', by='admin', **place | {'binding:host_id': None})['binding:host_id'] == ''
 
 
 # Invalid input

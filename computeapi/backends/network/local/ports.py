@@ -26,6 +26,7 @@ FORGERIES = ('mac_address', 'port_security_enabled', 'allowed_address_pairs')
 
 
 def create(work: Work, facts: Document) -> str:
+    facts = _unbound(facts)
     project_id = network_projects.owner(work, facts)
     _check_device_owner(work, facts)
     _check_network(work, facts['network_id'])
@@ -63,6 +64,7 @@ def hold_network(work: Work, port_id: str, facts: Document | None = None) -> Non
 
 
 def update(work: Work, port_id: str, facts: Document) -> None:
+    facts = _unbound(facts)
     if 'fixed_ips' in facts or 'mac_address' in facts:
         hold_network(work, port_id)
     port = PORTS.owned(work, port_id)
@@ -169,6 +171,11 @@ def _mac_address(work: Work, facts: Document) -> str:
             f'Unable to complete operation for network {network_id}. The mac address {mac} is in use.'
         )
     return mac
+
+
+def _unbound(facts: Document) -> Document:
+    """No host is '', whichever way a client writes it."""
+    return {**facts, 'binding:host_id': ''} if facts.get('binding:host_id', '') is None else facts
 
 
 def _new_mac_address(work: Work, port: Document, facts: Document) -> str:

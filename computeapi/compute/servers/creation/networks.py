@@ -164,9 +164,13 @@ def check_bandwidth(network: Network) -> None:
         )
 
 
-def check_port(port: Port, rights: Rights) -> None:
+def check_unused(port: Port) -> None:
     if port.device_id:
         raise PortInUse(id=port.id)
+
+
+def check_port(port: Port, rights: Rights) -> None:
+    check_unused(port)
     if not port.fixed_ips:
         raise Invalid(f'Port {port.id} requires a FixedIP in order to be used.')
     if port.resource_request and not rights.ports_with_resources:
