@@ -318,6 +318,9 @@ def detach(job: Job) -> None:
         if job.server.host is not None:
             job.driver.detach(job.server, device)
         job.platform.volumes.release(job.elevated, device.attachment_id or '')
+        if job.server.host is None and device.delete_on_termination:
+            # As in Nova, where an offloaded server loses a volume as if it were deleted.
+            disks.remove(job, disks.volume_of(device))
     forget(job, device)
     job.end()
 

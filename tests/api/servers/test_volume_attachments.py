@@ -3,7 +3,7 @@
 import pytest
 
 from computeapi.db import servers as rows
-from computeapi.errors import Conflict, DatabaseError, NeighbourAway, Unavailable
+from computeapi.errors import Conflict, DatabaseError, NeighbourAway, Unavailable, VolumeNotFound
 
 AWAY = NeighbourAway(name='Cinder')
 BOB, READER, ALICE, SERVICE = 'bob:project', 'rea:project:reader', 'alice:elsewhere', 'cinder:service:service'
@@ -421,6 +421,28 @@ def test_shelved_servers_from_2_20(api, attach, detach, attached, act, volume, w
     attach(volume)
     act('unshelve')
     assert status(volume) == 'in-use'
+    assert detach(volume).status == 202
+    assert status(volume) == 'available'
+
+
+def test_what_is_to_be_deleted_with_the_server_is_deleted_when_an_offloaded_server_loses_it(
+    attach, detach, attached, act, volume, world, status
+):
+    kept, used = world.volume(), world.volume()
+    for each, deletes in ((volume, True), (kept, False), (used, True)):
+        assert attach(each, delete_on_termination=deletes).status == 200
+    world.volumes.create_snapshot(world.bob, used, name='snapshot', force=True)
+    act('shelve')
+    for each in (volume, kept, used):
+        assert detach(each).status == 202
+    assert attached() == []
+    assert [status(each) for each in (kept, used)] == ['available', 'available']
+    with pytest.raises(VolumeNotFound):
+        status(volume)
+
+
+def test_a_volume_outlives_its_detachment_from_a_server_on_a_host(attach, detach, volume, status):
+    attach(volume, delete_on_termination=True)
     assert detach(volume).status == 202
     assert status(volume) == 'available'
 
