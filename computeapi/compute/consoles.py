@@ -11,14 +11,15 @@ from urllib.parse import urlencode
 from oslo_config import cfg
 
 from computeapi.backends.hypervisor import CONSOLES, Console, Hypervisor, HypervisorError, require
-from computeapi.compute.servers.changes import not_ready
+from computeapi.compute.servers.changes import not_ready, refusal
+from computeapi.compute.tasks.transition import Requirement
 from computeapi.db import consoles as rows
 from computeapi.db import servers
 from computeapi.db.consoles import ConsoleToken
 from computeapi.db.engine import Store
 from computeapi.db.servers import Server
 from computeapi.errors import ConsoleTokenNotFound, Invalid
-from computeapi.states import VMState
+from computeapi.states import TaskState, VMState
 
 Place = tuple[str, str | None]
 """The UUID of a server, and a host."""
@@ -34,6 +35,8 @@ OFF = frozenset(
     }
 )
 """The states of servers whose consoles are closed."""
+GOING_AWAY = frozenset({TaskState.DELETING, TaskState.MIGRATING})
+"""What a server must not be doing when a console is opened, because its address is about to change."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +65,12 @@ class Consoles:
         self.store, self.conf, self.hypervisor, self.clock = store, conf, hypervisor, store.clock
 
     def open(self, server: Server, protocol: str, kind: str) -> str:
-        """The URL of a console of that type, with a token; Conflict if the server has no host, Invalid for a type that
-        the protocol or the cloud does not offer, NotSupported for one that the driver lacks."""
+        """The URL of a console of that type, with a token; Conflict if the server has no host or is about to leave it,
+        Invalid for a type that the protocol or the cloud does not offer, NotSupported for one that the driver lacks."""
         if server.host is None:
             raise not_ready(server)
+        if server.task_state in GOING_AWAY:
+            raise refusal(server, server.uuid, Requirement(f'get_{protocol}_console'))
         base = self.base_url(protocol, kind)
         require(self.hypervisor, CONSOLES[protocol], server.host)
         address = self.hypervisor.console(server, protocol)

@@ -53,6 +53,7 @@ EVACUATE = Transition(
     steps=REBUILD_STEPS,
     allowed={VMState.ACTIVE, VMState.STOPPED, VMState.ERROR},
     while_doing=LEAVABLE,
+    lockable=False,
     shares=False,
     failed=strand,
     undo=moves.undo,

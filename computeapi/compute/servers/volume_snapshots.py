@@ -34,8 +34,8 @@ def reporting(status: str) -> Failure:
     return give_up
 
 
-CREATE = Transition('create_volume_snapshot', beside=True, failed=reporting('error'))
-DELETE = Transition('delete_volume_snapshot', beside=True, failed=reporting('error_deleting'))
+CREATE = Transition('create_volume_snapshot', beside=True, lockable=False, failed=reporting('error'))
+DELETE = Transition('delete_volume_snapshot', beside=True, lockable=False, failed=reporting('error_deleting'))
 
 
 class AssistedSnapshots:

@@ -179,6 +179,16 @@ def test_a_server_without_a_host_has_no_console(servers, remote):
     assert_refused(remote('vnc', 'novnc', server_id=server_id), f'Instance {server_id} is not ready', 409)
 
 
+@pytest.mark.parametrize('task_state', ['deleting', 'migrating'])
+def test_a_server_that_is_about_to_leave_its_host_has_no_console(servers, server, remote, act, task_state):
+    servers.change(server, task_state=task_state)
+    text = f"Cannot 'get_vnc_console' instance {server} while it is in task_state {task_state}"
+    assert_refused(act('os-getVNCConsole', 'novnc'), text, 409)
+    assert_refused(remote('vnc', 'novnc'), text, 409)
+    servers.change(server, task_state='powering-off')
+    assert remote('vnc', 'novnc').status == 200
+
+
 def test_who_may_open_a_console(remote):
     assert remote('vnc', 'novnc', as_='carol:project:reader').status == 403
     assert remote('vnc', 'novnc', as_='carol:other').status == 404
