@@ -7,12 +7,15 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from computeapi.lock_files import hold
 
 MEMORY = Path('/dev/shm')
+TEMPORARY = 'computeapi-'
+"""The prefix of the names of temporary directories."""
+LOCK = 'lock'
 DATABASE_FILES = {'.db', '.db-wal', '.db-shm'}
 
 
@@ -41,7 +44,7 @@ class Directory:
     def copy_to(self, other: 'Directory') -> None:
         """Copy all files except the database to another directory, which is empty."""
         for path in self.path.iterdir():
-            if path.is_file() and path.suffix not in DATABASE_FILES:
+            if path.is_file() and path.suffix not in DATABASE_FILES and path.name != LOCK:
                 other.write(path.name, path.read_text().rstrip('\n'))
 
     def secret(self, name: str) -> str:
@@ -63,17 +66,30 @@ def opened(path: str | None) -> Iterator[Directory]:
     """The directory at `path`, locked for one process; None: a temporary one in memory, which is removed at the end."""
     if path is None:
         memory = MEMORY if os.access(MEMORY, os.W_OK) else None
-        directory = Directory(Path(tempfile.mkdtemp(prefix='computeapi-', dir=memory)), temporary=True)
+        remove_abandoned(Path(memory or tempfile.gettempdir()))
+        directory = Directory(Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=memory)), temporary=True)
         remove = removed_with(directory, directory.path)
         try:
-            yield directory
+            with hold(directory.path / f'.{LOCK}.new') as lock:
+                # By this name, the lock is known to be held as long as the process lives.
+                Path(lock.name).rename(directory.path / LOCK)
+                yield directory
         finally:
             remove()
         return
     folder = Path(path).resolve()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with hold(folder / 'lock', f'{folder} is in use by another process'):
+    with hold(folder / LOCK, f'{folder} is in use by another process'):
         yield Directory(folder)
+
+
+def remove_abandoned(place: Path) -> None:
+    """Remove this user's temporary directories there whose processes were killed."""
+    for lock in place.glob(f'{TEMPORARY}*/{LOCK}'):
+        with suppress(OSError):
+            if lock.parent.lstat().st_uid == os.getuid():
+                with hold(lock):
+                    shutil.rmtree(lock.parent, ignore_errors=True)
 
 
 def removed_with(owner: object, path: Path) -> Callable[[], object]:
