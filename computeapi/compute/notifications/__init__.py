@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from computeapi.compute.notifications import unversioned, versioned
-from computeapi.compute.notifications.catalogue import NOTICES, Notice
+from computeapi.compute.notifications.catalogue import AT_ONCE, NOTICES, Notice
 from computeapi.compute.notifications.subject import Subject
 from computeapi.context import Context
 from computeapi.db import notifications as rows
@@ -60,12 +60,17 @@ class ServerNotifications:
         notices = [each for each in reversed(NOTICES.get(step.name, [])) if each.with_action or not with_action]
         self._tell(connection, step, notices, 'error', error)
 
+    def happened(self, connection: sa.Connection, context: Context, server_id: str, event: str) -> None:
+        """Tell about something that a request has done."""
+        notices = [AT_ONCE[event]] if event in AT_ONCE else []
+        self._tell(connection, NotifiedStep(event, self.host, server_id, context, {}), notices, None)
+
     def _tell(
         self,
         connection: sa.Connection,
         step: NotifiedStep,
         notices: list[Notice],
-        phase: str,
+        phase: str | None,
         error: BaseException | None = None,
     ) -> None:
         subject = None
@@ -96,14 +101,22 @@ class ServerNotifications:
         flavor = _new_flavor(connection, step.arguments)
         return Subject(server, step.context, step.arguments, host, name, flavor, error)
 
-    def _forms(self, subject: Subject, notice: Notice, phase: str) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
+    def _forms(
+        self, subject: Subject, notice: Notice, phase: str | None
+    ) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
         """Format, event type, publisher and payload."""
         if 'unversioned' in self.formats and notice.unversioned is not None:
             event_type = f'compute.instance.{notice.unversioned}.{phase}'
             yield 'unversioned', event_type, f'compute.{subject.host}', unversioned.payload(subject, event_type)
         if 'versioned' in self.formats:
-            event_type, source = f'instance.{notice.action}.{phase}', f'nova-compute:{subject.host}'
-            yield 'versioned', event_type, source, versioned.payload(subject, notice.payload, disks=self.tells_disks)
+            event_type = f'instance.{notice.action}.{phase}' if phase else f'instance.{notice.action}'
+            source = 'nova-compute' if phase else 'nova-api'
+            yield (
+                'versioned',
+                event_type,
+                f'{source}:{subject.host}',
+                versioned.payload(subject, notice.payload, disks=self.tells_disks),
+            )
 
 
 def notifications_of(conf: cfg.ConfigOpts, clock: Callable[[], datetime]) -> ServerNotifications | None:

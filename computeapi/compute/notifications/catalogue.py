@@ -67,3 +67,6 @@ NOTICES = {
     'compute_deny_share': [Notice('share_detach', None, 'InstanceActionSharePayload')],
 }
 """By the name of the step, in the order in which they begin; they end in the opposite order."""
+
+AT_ONCE = {'api_lock': Notice('lock'), 'api_unlock': Notice('unlock')}
+"""What requests do themselves, by the name of its event: `instance.<action>`."""

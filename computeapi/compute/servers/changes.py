@@ -152,6 +152,8 @@ class Changes:
         action_id = actions.start(connection, context, server.uuid, name, now)
         if event is not None:
             actions.start_event(connection, action_id, event, host, now)
+            if self.platform.notifications is not None:
+                self.platform.notifications.happened(connection, context, server.uuid, event)
         actions.finish(connection, action_id, now, message)
 
 

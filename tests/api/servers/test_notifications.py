@@ -196,6 +196,21 @@ def test_an_interface_is_told_with_its_address(api, server, told):
     assert (len(data(begun)['ip_addresses']), len(data(ended)['ip_addresses'])) == (1, 2)
 
 
+def test_locks_are_told_at_once(act, server, told):
+    told()
+    act(server, 'lock', {'locked_reason': 'mine'}, '2.73')
+    act(server, 'unlock')
+    locked, unlocked = told()
+    assert [(each.event_type, each.publisher_id) for each in (locked, unlocked)] == [
+        ('instance.lock', 'nova-api:controller'),
+        ('instance.unlock', 'nova-api:controller'),
+    ]
+    assert [(data(each)['locked'], data(each)['locked_reason']) for each in (locked, unlocked)] == [
+        (True, 'mine'),
+        (False, None),
+    ]
+
+
 def test_a_failure_is_told_with_its_reason(create, settle, told, world):
     world.service.conf.set_override('fail', ['spawn'], 'simulated')
     world.service.conf.set_override('max_attempts', 1, 'scheduler')
