@@ -236,9 +236,7 @@ def _add_db(parsers: Parsers) -> None:
     upgrade.set_defaults(upgrade=True, data_dir=None)
     revision = _add(db, 'version', commands.db, 'print the revision of the tables')
     revision.set_defaults(upgrade=False)
-    revision.add_argument(
-        '--data-dir', metavar='DIR', help='the data directory of `serve`, if no database is configured'
-    )
+    _add_data_dir(revision)
     for name, text in {
         'archive': 'move deleted servers, with everything that belongs to them, to the archive',
         'purge': 'permanently delete archived servers, and expired tokens, messages and the like',
@@ -281,7 +279,8 @@ def _add_data_dir(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         '--data-dir',
         metavar='DIR',
-        help='the data directory of `serve`, if no database is configured (./computeapi-data)',
+        help='the data directory of `serve`, if no database is configured (./computeapi-data, if there is no config '
+        'file)',
     )
 
 

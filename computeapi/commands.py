@@ -82,8 +82,7 @@ def db(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
     """Print the revision of the tables, after upgrading them if requested."""
     from computeapi.db import schema
 
-    if options.data_dir is not None:
-        _use_data_dir(conf, options)
+    _use_data_dir(conf, options)
     with _store(conf, whatever_it_is=True) as store:
         if options.upgrade:
             schema.upgrade(store)
@@ -133,12 +132,18 @@ def audit(conf: cfg.ConfigOpts, options: argparse.Namespace) -> int:
 
 
 def _use_data_dir(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
-    """Use the database in the data directory of `serve`, unless another one is configured."""
+    """Use the database of `serve`, unless another one is configured: in the directory that is given, or in its own one
+    if there is no configuration, which `worker` and the API would use."""
     from computeapi import config
-    from computeapi.serve import directory
 
     if options.data_dir is not None:
         conf.set_override('data_dir', options.data_dir, 'standalone')
+    elif config.is_given(conf):
+        return
+    from computeapi.serve import directory
+
+    if options.data_dir is None and not directory.database_file(conf.standalone.data_dir).exists():
+        return
     own = directory.database(conf.standalone.data_dir)
     conf.set_default('connection', own, 'database')
     if conf.database.connection == own:
@@ -162,9 +167,7 @@ def _store(conf: cfg.ConfigOpts, *, whatever_it_is: bool = False) -> Iterator[St
 def status(conf: cfg.ConfigOpts, options: argparse.Namespace) -> int:
     from computeapi import status
 
-    # `upgrade check` is about a deployed service, unless a data directory of `serve` is given.
-    if not options.words or options.data_dir is not None:
-        _use_data_dir(conf, options)
+    _use_data_dir(conf, options)
     if options.words:
         results = list(status.checks(conf))
         print(status.table(results))

@@ -31,6 +31,7 @@ from computeapi.config.notifications import NOTIFICATIONS
 from computeapi.config.observers import METRICS, TRACING
 from computeapi.config.page import UI
 from computeapi.config.qemu import QEMU
+from computeapi.config.quota import QUOTA
 from computeapi.config.scheduler import ATTEMPTS, SCHEDULER
 from computeapi.defaults import MACHINE_FILE, WORKERS
 
@@ -118,26 +119,6 @@ API = [
         'vendordata_jsonfile_path',
         help='A file with a JSON object that every guest reads as vendor_data.json.',
     ),
-]
-
-QUOTA = [
-    cfg.IntOpt('instances', default=10, min=-1, help='Servers per project; -1: no limit.'),
-    cfg.IntOpt('cores', default=20, min=-1, help='Virtual CPUs per project; -1: no limit.'),
-    cfg.IntOpt('ram', default=50 * 1024, min=-1, help='Memory per project in MiB; -1: no limit.'),
-    cfg.IntOpt('metadata_items', default=128, min=-1, help='Metadata items per server; -1: no limit.'),
-    cfg.IntOpt('injected_files', default=5, min=-1, help='Injected files per server; -1: no limit.'),
-    cfg.IntOpt(
-        'injected_file_content_bytes',
-        default=10 * 1024,
-        min=-1,
-        help='Bytes of the content of an injected file; -1: no limit.',
-    ),
-    cfg.IntOpt(
-        'injected_file_path_length', default=255, min=-1, help='Bytes of the path of an injected file; -1: no limit.'
-    ),
-    cfg.IntOpt('key_pairs', default=100, min=-1, help='Key pairs per user; -1: no limit.'),
-    cfg.IntOpt('server_groups', default=10, min=-1, help='Server groups per project; -1: no limit.'),
-    cfg.IntOpt('server_group_members', default=10, min=-1, help='Servers per server group; -1: no limit.'),
 ]
 
 COMPUTE = [
@@ -375,6 +356,16 @@ def load(
     if neighbours.are_wanted(conf):
         neighbours.register(conf)
     return conf
+
+
+def is_given(conf: cfg.ConfigOpts) -> bool:
+    """Whether there is a config file, or a variable that names the database."""
+    return bool(conf.config_file) or _variable('database', 'connection') in os.environ
+
+
+def _variable(group: str, option: str) -> str:
+    """The environment variable that sets an option."""
+    return f'OS_{group}__{option}'.upper()
 
 
 def use_own_identity(conf: cfg.ConfigOpts) -> None:

@@ -23,7 +23,7 @@ from computeapi.listening import listening_at
 from computeapi.main import Service
 from computeapi.pipeline import load
 from computeapi.serve import bootstrap, cleanup, credentials, guests
-from computeapi.serve.directory import Directory, database, opened
+from computeapi.serve.directory import Directory, database, database_file, opened
 from computeapi.serve.hooks import ServiceHooks
 from computeapi.serve.http.hub import UPLOADS
 from computeapi.serve.http.server import HTTPServer
@@ -152,7 +152,7 @@ def running(
             metadata = guest_sockets.apps(service)
             app = guests.ByPort(app, metadata)
             # The directory is locked, so tasks of a previous process can be taken over at once.
-            service.start(alone=service.store.url.database == str(directory.path / 'computeapi.db'))
+            service.start(alone=service.store.url.database == str(database_file(directory.path)))
             stack.callback(service.stop)
             stack.callback(hooks.end)
             hooks.begin(service, directory)

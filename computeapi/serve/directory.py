@@ -56,9 +56,14 @@ class Directory:
         return kept
 
 
+def database_file(path: str | Path) -> Path:
+    """The database in a directory, which may not exist yet."""
+    return Path(path) / 'computeapi.db'
+
+
 def database(path: str | Path) -> str:
     """The URL of the database in a directory."""
-    return f'sqlite:///{Path(path) / "computeapi.db"}'
+    return f'sqlite:///{database_file(path)}'
 
 
 @contextmanager

@@ -2,7 +2,9 @@
 
 import json
 import re
+from contextlib import closing
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from sqlalchemy import make_url
@@ -60,6 +62,45 @@ def test_a_look_makes_no_database(run, monkeypatch, tmp_path, command):
 
 def test_the_version_of_what_serve_keeps(run, two_cells, tmp_path):
     assert run(f'db version --data-dir {tmp_path}') == (0, f'{schema.head()}\n', '')
+
+
+@pytest.fixture
+def served(monkeypatch, tmp_path):
+    """The current directory has a data directory of `serve`."""
+    monkeypatch.chdir(tmp_path)
+    Path('computeapi-data').mkdir()
+    with closing(Store(directory.database('computeapi-data'))) as store:
+        schema.upgrade(store)
+
+
+@pytest.mark.parametrize(
+    'command', ['db version', 'db upgrade', 'status upgrade check', 'status', 'cell list', 'audit']
+)
+def test_without_a_configuration_the_directory_of_serve_is_looked_into(run, served, command):
+    _, out, error = run(command)
+    assert 'revision None' not in out and error == ''
+    assert not Path('computeapi.db').exists()
+
+
+@pytest.mark.parametrize('configured', ['file', 'variable'])
+def test_with_a_configuration_all_commands_use_the_same_database(run, served, monkeypatch, configured):
+    """Even if it is the default, which is what workers use, and there is a data directory of `serve` as well."""
+    if configured == 'file':
+        Path('computeapi.conf').write_text('[api]\nauth_strategy = none\n')
+        monkeypatch.setenv('OS_COMPUTEAPI_CONFIG_FILES', 'computeapi.conf')
+    else:
+        monkeypatch.setenv('OS_DATABASE__CONNECTION', 'sqlite:///computeapi.db')
+    for command in ('db archive --before 2030-01-01', 'cell list', 'audit', 'status', 'status upgrade check'):
+        status, out, error = run(command)
+        assert status != 0 and 'revision None' in out + error, command
+    assert run('db upgrade') == (0, f'{schema.head()}\n', '') and Path('computeapi.db').exists()
+    for command in ('db archive --before 2030-01-01', 'cell list', 'audit'):
+        assert run(command)[0] == 0, command
+    assert 'Success  sqlite:///computeapi.db is at' in run('status upgrade check')[1]
+    if configured == 'file':
+        assert (
+            f'{directory.database("computeapi-data")} is' in run('status upgrade check --data-dir computeapi-data')[1]
+        )
 
 
 def test_status_says_what_is_missing(run, conf):
