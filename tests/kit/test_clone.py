@@ -131,3 +131,22 @@ def test_the_command_prints_a_file(loaded, capsys, monkeypatch):
     said = capsys.readouterr()
     assert yaml.safe_load(said.out)['servers'] and said.out.startswith('# Left out: ')
     assert main(['clone', '--os-cloud', 'none-such']) == 2
+
+
+@pytest.mark.parametrize(
+    ('changes', 'reason'),
+    [
+        ({'auth_url': None}, 'auth_url'),
+        ({'auth_url': 'http://127.0.0.1:1'}, 'http://127.0.0.1:1'),
+        ({'password': 'wrong'}, 'HTTP 401'),
+    ],
+)
+def test_a_cloud_that_lets_nobody_in_is_told_in_one_line(cloud, capsys, monkeypatch, tmp_path, changes, reason):
+    clouds = yaml.safe_load(cloud.clouds_yaml.read_text())
+    auth = clouds['clouds']['computeapi']['auth'] | changes
+    clouds['clouds']['computeapi']['auth'] = {name: value for name, value in auth.items() if value is not None}
+    (tmp_path / 'clouds.yaml').write_text(yaml.safe_dump(clouds))
+    monkeypatch.setenv('OS_CLIENT_CONFIG_FILE', str(tmp_path / 'clouds.yaml'))
+    assert main(['clone', '--os-cloud', 'computeapi']) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith('computeapi: ') and reason in line

@@ -87,12 +87,13 @@ def clone(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
 def cloned(name: str | None, *, anonymous: bool = False) -> tuple[dict[str, Any], list[str]]:
     """The content of a cloud in clouds.yaml, and what is left out; Error."""
     import openstack
+    from keystoneauth1.exceptions import ClientException
     from openstack.exceptions import SDKException
 
     try:
         with openstack.connect(cloud=name) as connection:
             document, left_out = read(connection)
-    except SDKException as error:
+    except (ClientException, SDKException) as error:
         raise Error(str(error)) from None
     return (Anonymity(document).applied() if anonymous else document), left_out
 
