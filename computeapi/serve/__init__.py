@@ -85,7 +85,7 @@ def configure(conf: cfg.ConfigOpts, directory: Directory) -> None:
         conf.set_default('force_config_drive', True)
     conf.set_default('connection', own, 'database')
     conf.set_default('enabled', True, 'ui')
-    conf.set_default('credential_key', directory.secret('credential-key'), 'identity')
+    conf.set_default('credential_key', directory.key('credential-key'), 'identity')
     conf.set_override('data_dir', str(directory.path), 'standalone')
     if directory.temporary:
         conf.set_override('connection', own, 'database')
@@ -117,7 +117,7 @@ def service_in(conf: cfg.ConfigOpts, directory: Directory, hooks: ServiceHooks) 
         wrap_work=hooks.work,
     )
     if conf.hypervisor.backend != 'simulated':
-        service.password_cipher = Cipher([directory.secret('password-key')])
+        service.password_cipher = Cipher([directory.key('password-key')])
     return service
 
 

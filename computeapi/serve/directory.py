@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from computeapi.errors import Error
 from computeapi.lock_files import hold
 
 MEMORY = Path('/dev/shm')
 TEMPORARY = 'computeapi-'
 """The prefix of the names of temporary directories."""
 LOCK = 'lock'
+KEY_BYTES = 32
 DATABASE_FILES = {'.db', '.db-wal', '.db-shm'}
 
 
@@ -48,12 +50,22 @@ class Directory:
                 other.write(path.name, path.read_text().rstrip('\n'))
 
     def secret(self, name: str) -> str:
-        """32 random bytes as text, which are stored under this name when they are first needed."""
+        """Random bytes as text, which are stored under this name when they are first needed."""
         kept = self.read(name)
         if kept is None:
-            kept = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
+            kept = base64.urlsafe_b64encode(secrets.token_bytes(KEY_BYTES)).decode()
             self.write(name, kept)
         return kept
+
+    def key(self, name: str) -> str:
+        """A secret that encrypts; Error if it is damaged, which otherwise only users would notice."""
+        try:
+            key = self.secret(name)
+            if len(base64.urlsafe_b64decode(key)) == KEY_BYTES:
+                return key
+        except ValueError:
+            pass
+        raise Error(f'{self.path / name} is not a key, which is {KEY_BYTES} bytes in URL-safe base64: restore it')
 
 
 def database_file(path: str | Path) -> Path:
@@ -83,6 +95,8 @@ def opened(path: str | None) -> Iterator[Directory]:
             remove()
         return
     folder = Path(path).resolve()
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f'{folder} is not a directory')
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with hold(folder / LOCK, f'{folder} is in use by another process'):
         yield Directory(folder)

@@ -51,6 +51,15 @@ def test_its_files_are_the_users_own(serve, tmp_path):
     assert not [name for name, mode in modes.items() if mode & 0o077]
 
 
+@pytest.mark.parametrize('content', [b'garbage', b'', b'\xff'])
+def test_a_key_that_is_damaged_is_named_at_the_start(tmp_path, content):
+    (tmp_path / 'credential-key').write_bytes(content)
+    command = [sys.executable, '-m', 'computeapi', 'serve', '--port', '0', '--data-dir', str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    [line] = done.stderr.splitlines()
+    assert done.returncode == 2 and f'{tmp_path}/credential-key is not a key' in line
+
+
 def test_the_openrc_file_sets_up_a_shell(serve):
     served = serve('--in-memory', '--admin-password', "it's $HOME")
     shown = subprocess.run(['sh', '-c', f'. {shlex.quote(served.openrc)}; env'], capture_output=True, text=True)
