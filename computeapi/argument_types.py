@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,6 +29,23 @@ def number(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f'{text} is not a number above 0')
     return int(text)
+
+
+def seconds(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not 0 <= found < math.inf:
+        raise argparse.ArgumentTypeError(f'{text} is not a number of seconds')
+    return found
+
+
+def password(text: str) -> str:
+    """Not empty, as an unset variable of a shell is."""
+    if not text:
+        raise argparse.ArgumentTypeError('the password is empty')
+    return text
 
 
 def date(text: str) -> datetime:

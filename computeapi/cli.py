@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from computeapi import __version__, commands, garbage
-from computeapi.argument_types import date, number, port, version
+from computeapi.argument_types import date, number, password, port, seconds, version
 from computeapi.commands import Run
 from computeapi.defaults import MACHINE_FILE, WORKERS
 from computeapi.errors import DatabaseError, Error
@@ -168,7 +168,10 @@ def _add_serve(parsers: Parsers) -> None:
     )
     where.add_argument('--in-memory', action='store_true', help='discard everything at exit')
     serve.add_argument(
-        '--admin-password', metavar='PASSWORD', help='default: generated, and stored in the data directory'
+        '--admin-password',
+        type=password,
+        metavar='PASSWORD',
+        help='default: generated, and stored in the data directory',
     )
     serve.add_argument(
         '--hypervisor',
@@ -182,10 +185,13 @@ def _add_serve(parsers: Parsers) -> None:
 def _add_cloud(command: argparse.ArgumentParser) -> None:
     """The arguments that describe a simulated cloud."""
     command.add_argument(
-        '--hosts', type=int, metavar='N', help='the number of hosts that the cloud appears to have (1)'
+        '--hosts', type=number, metavar='N', help='the number of hosts that the cloud appears to have (1)'
     )
     command.add_argument(
-        '--passing-seconds', type=float, metavar='S', help='how many seconds REBOOT and other transient states last (0)'
+        '--passing-seconds',
+        type=seconds,
+        metavar='S',
+        help='how many seconds REBOOT and other transient states last (0)',
     )
 
 

@@ -11,6 +11,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from computeapi.argument_types import number
 from computeapi.errors import Invalid
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def _add_likeness(command: argparse.ArgumentParser) -> None:
     )
     newest.add_argument('--max-microversion', metavar='VERSION', help='the newest version that clients are offered')
     command.add_argument(
-        '--page-limit', type=int, metavar='N', help='the maximum number of items in one page of a list (1000)'
+        '--page-limit', type=number, metavar='N', help='the maximum number of items in one page of a list (1000)'
     )
     command.add_argument('--policy', type=policy_file, metavar='FILE', help='a file of policy rules, like policy.yaml')
 

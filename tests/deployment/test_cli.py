@@ -223,7 +223,12 @@ def test_status_of_a_database_that_does_not_answer_hides_the_password(run, tmp_p
     [
         ('db version --config-file nowhere.conf', 'nowhere.conf'),
         ('serve --port 65536', 'is not a port'),
-        ('serve --hosts 0', 'hosts'),
+        ('serve --hosts 0', 'argument --hosts: 0 is not'),
+        ('serve --page-limit 0', 'argument --page-limit: 0 is not'),
+        ('serve --passing-seconds=-1', 'argument --passing-seconds: -1 is not'),
+        ('serve --passing-seconds nan', 'argument --passing-seconds: nan is not'),
+        ('serve --admin-password=', 'argument --admin-password: the password is empty'),
+        ('populate --data-dir /dev/null', '/dev/null is not a directory'),
         ('openapi 2.999', '2.999 is not a version'),
         ('history 1.1', '1.1 is not a version'),
         ('agent-key compute1', '[agent]secret is not set'),

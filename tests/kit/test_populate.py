@@ -94,6 +94,12 @@ def test_a_file_can_be_made_and_loaded(cloud, http, tmp_path):
     assert len(http.get('/v2.1/servers?all_tenants=1').json()['servers']) == 40
 
 
+def test_a_file_can_be_printed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(['populate', '--servers', '4', '--projects', '3', '--hosts', '4', '--output', '-']) == 0
+    assert len(yaml.safe_load(capsys.readouterr().out)['servers']) == 4 and not list(tmp_path.iterdir())
+
+
 def test_a_data_directory_is_filled(tmp_path, capsys):
     folder = str(tmp_path / 'data')
     assert main(['populate', '--servers', '60', '--projects', '3', '--hosts', '200', '--data-dir', folder]) == 0

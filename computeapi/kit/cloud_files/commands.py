@@ -37,7 +37,9 @@ def add_populate(parser: argparse.ArgumentParser) -> None:
     where.add_argument(
         '--data-dir', metavar='DIR', help='the data directory of `serve`, which must not be running (./computeapi-data)'
     )
-    where.add_argument('--output', type=Path, metavar='FILE', help='write a file for --load instead')
+    where.add_argument(
+        '--output', type=Path, metavar='FILE', help='write a file for --load instead; -: standard output'
+    )
     parser.set_defaults(run=populate)
 
 
@@ -45,7 +47,11 @@ def populate(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
     """Generate a cloud; OSError for a directory that is in use."""
     inventory = SyntheticCloud(options.servers, options.projects, options.synthetic_hosts, options.seed, utcnow())
     if options.output is not None:
-        options.output.write_text(commented(inventory.document(), ()))
+        text = commented(inventory.document(), ())
+        if str(options.output) == '-':
+            print(text, end='')
+        else:
+            options.output.write_text(text)
         return
     with ExitStack() as stack:
         directory = stack.enter_context(opened(options.data_dir or conf.standalone.data_dir))
