@@ -30,12 +30,17 @@ MISTAKES_ON_MARIADB = frozenset({1054, 1091, 1305})
 DEADLOCK = frozenset({'40001', '40P01', 1020, 1213})
 
 
-def database_error_of(error: exc.DBAPIError | exc.TimeoutError) -> DatabaseError | None:
-    """The problem of the database behind the error; None if it is an error in the request."""
+def database_error_of(error: exc.DBAPIError | exc.TimeoutError, file: str | None = None) -> DatabaseError | None:
+    """The problem of the database behind the error; None if it is an error in the request.
+
+    file: the SQLite database, which SQLite does not name.
+    """
     if isinstance(error, exc.TimeoutError):
         return DatabaseError('All connections are in use.')
     code = code_of(error.orig)
     reason = ' '.join(str(error.orig).split()) or type(error.orig).__name__
+    if file is not None:
+        reason = f'{file}: {reason}'
     if code in DEADLOCK:
         return Deadlock(reason)
     silent = isinstance(getattr(error.orig, '__context__', None), TimeoutError)
@@ -74,11 +79,11 @@ def unfit(context: ExceptionContext) -> Invalid | None:
 class DatabaseErrorLog:
     """Logs the problems of a store's database, not each time but at intervals.
 
-    on_error: called for each problem.
+    file: the SQLite database.  on_error: called for each problem.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic):
-        self.clock, self.lock = clock, threading.Lock()
+    def __init__(self, file: str | None = None, clock: Callable[[], float] = time.monotonic):
+        self.file, self.clock, self.lock = file, clock, threading.Lock()
         # By kind of problem: when it was last logged, and how often it has occurred since.
         self.logged: dict[type, tuple[float, int]] = {}
         self.silent = False
@@ -90,7 +95,7 @@ class DatabaseErrorLog:
         try:
             yield
         except (exc.DBAPIError, exc.TimeoutError) as error:
-            translated = database_error_of(error)
+            translated = database_error_of(error, self.file)
             if translated is None:
                 raise
             self.on_error(translated)

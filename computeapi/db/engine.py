@@ -74,7 +74,7 @@ class Store:
         # Set when a notification is to be sent.
         self.announced = threading.Event()
         self.dialect = self.url.get_backend_name()
-        self.error_log = DatabaseErrorLog()
+        self.error_log = DatabaseErrorLog(self.url.database if self.dialect == 'sqlite' else None)
         if self.dialect == 'sqlite':
             self.engine = _sqlite_engine(self.url, pool_size, timeouts, durable=durable, alone=alone)
         else:

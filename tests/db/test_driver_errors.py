@@ -359,7 +359,7 @@ def test_a_mistake_is_no_database_error(store):
 
 def test_the_same_trouble_is_told_now_and_then(logged):
     now = [0.0]
-    error_log = DatabaseErrorLog(lambda: now[0])
+    error_log = DatabaseErrorLog(clock=lambda: now[0])
     original = sqlite3.OperationalError('database is locked')
     original.sqlite_errorcode = 5
     for second in range(2 * LOG_INTERVAL_SECONDS):

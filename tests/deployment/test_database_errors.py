@@ -84,7 +84,7 @@ def test_a_wrong_password(database, tmp_path, command):
 def test_a_file_that_is_damaged(tmp_path, command):
     (tmp_path / 'file.db').write_bytes(b'What is this?' * 999)
     status, [line] = run(command, tmp_path, f'sqlite:///{tmp_path}/file.db')
-    assert status == 1 and 'not a database' in line
+    assert status == 1 and f'{tmp_path}/file.db: file is not a database' in line
 
 
 @pytest.mark.parametrize('command', ['db upgrade', 'serve --port 0'])
