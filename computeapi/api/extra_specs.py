@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 
 from oslo_utils import strutils
 
+from computeapi.api.standard_traits import STANDARD_TRAITS
 from computeapi.compute.scheduler.requirements import GROUP_POLICIES
 from computeapi.db.flavors import Flavor
 from computeapi.errors import Invalid, NotFound
 from computeapi.resource_classes import KNOWN as RESOURCE_CLASSES
-from computeapi.standard_traits import STANDARD_TRAITS
 
 Check = Callable[[str], str | None]
 """Returns what is wrong with a value, if anything."""
