@@ -377,4 +377,10 @@ def _read_all(conf: cfg.ConfigOpts) -> None:
     """Fail for an invalid value now, instead of when it is first used."""
     for group, options in GROUPS.items():
         for option in options:
-            getattr(conf if group == 'DEFAULT' else conf[group], option.dest)
+            try:
+                getattr(conf if group == 'DEFAULT' else conf[group], option.dest)
+            except cfg.ConfigSourceValueError as error:
+                # Its own message shows the file as a Python object; the context is what is wrong with the value.
+                variable = _variable(group, option.dest)
+                where = variable if variable in os.environ else ', '.join(conf.config_file)
+                raise type(error)(f'[{group}]{option.name} in {where}: {error.__context__}') from None

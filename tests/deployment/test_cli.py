@@ -203,10 +203,15 @@ def test_status_of_a_database_that_does_not_answer(run, tmp_path):
     assert status == 1 and 'Connection refused' in out and 'hidden' not in out + error
 
 
-def test_a_value_that_does_not_fit_is_found_at_the_start(run, tmp_path):
-    (tmp_path / 'computeapi.conf').write_text('[api]\nmax_limit = many\n')
-    status, _, error = run('db version --config-file', tmp_path / 'computeapi.conf')
-    assert status == 2 and 'max_limit' in error
+def test_a_value_that_does_not_fit_is_found_at_the_start(run, tmp_path, monkeypatch):
+    path = tmp_path / 'computeapi.conf'
+    path.write_text('[api]\nmax_limit = many\n')
+    status, _, error = run('db version --config-file', path)
+    assert status == 2 and error.startswith(f'computeapi: [api]max_limit in {path}: ') and "'many'" in error
+    path.write_text('[api]\nmax_limit = 5\n')
+    monkeypatch.setenv('OS_API__MAX_LIMIT', '0')
+    status, _, error = run('db version --config-file', path)
+    assert status == 2 and error.startswith('computeapi: [api]max_limit in OS_API__MAX_LIMIT: Should be greater')
 
 
 def test_status_of_a_database_that_does_not_answer_hides_the_password(run, tmp_path):
