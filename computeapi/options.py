@@ -20,6 +20,30 @@ def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     return list(found.items())
 
 
+def unknown_in(conf: cfg.ConfigOpts) -> list[str]:
+    """What is in the config files but is no option, such as [api]max_limt or [databse], and therefore has no effect.
+
+    Libraries and backends from other packages register further options when they are loaded. So groups with options of
+    libraries are not searched, nor are other sections reported that may be of a backend.
+    """
+    sections: dict[str, dict[str, list[str]]] = {}
+    for file in conf.config_file:
+        cfg.ConfigParser(file, sections).parse()
+    known = {group.lower(): {each.dest for each in listed} for group, listed in list_opts()}
+    own = {group.lower() for group in config.GROUPS} - set(neighbours.GROUPS)
+    of_others = {name for names in sections.values() for name in names.get('auth_section', ())}
+    groups = [conf[group] for group in config.GROUPS if group != 'DEFAULT']
+    has_others = any('backend' in group and ':' in group.backend for group in groups)
+    found = []
+    for section, names in sections.items():
+        group = section.lower()
+        if group in own:
+            found += [f'[{section}]{name}' for name in names if name.replace('-', '_') not in known[group]]
+        elif group not in known and section not in of_others and not has_others:
+            found.append(f'[{section}]')
+    return found
+
+
 def _of_libraries() -> Iterator[tuple[str, Sequence[cfg.Opt]]]:
     yield from policy.list_opts()
     yield 'cors', pipeline.cors_options()

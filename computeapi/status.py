@@ -18,6 +18,7 @@ from computeapi.config.neighbours import are_wanted
 from computeapi.db import agents, placement_changes, processes, schema, tasks
 from computeapi.db.engine import Store, store_of
 from computeapi.errors import DatabaseError
+from computeapi.options import unknown_in
 from computeapi.pipeline import find_paste_file
 from computeapi.readiness import Condition, Readiness, is_ready
 from computeapi.web.policy import Policies, defaults
@@ -92,6 +93,12 @@ def backends(conf: cfg.ConfigOpts) -> tuple[Result, str]:
     return Result.Success, said
 
 
+def config_files(conf: cfg.ConfigOpts) -> tuple[Result, str]:
+    if unknown := unknown_in(conf):
+        return Result.Warning, f'These are no options, and have no effect: {", ".join(unknown)}'
+    return Result.Success, ', '.join(conf.config_file) or 'There is none'
+
+
 def message_bus(conf: cfg.ConfigOpts) -> tuple[Result, str]:
     found = broker(conf)
     if found is None:
@@ -130,6 +137,7 @@ RESULTS = {
     Health.WRONG: Result.Failure,
 }
 CHECKS: dict[str, Callable[[cfg.ConfigOpts], tuple[Result, str]]] = {
+    'Config files': config_files,
     'Database': database,
     'Paste file': paste_file,
     'Policies': policies,

@@ -108,7 +108,7 @@ def test_status_says_what_is_missing(run, conf):
     assert status == 2 and f'not {schema.head()}: run `computeapi db upgrade`' in out
     run('db upgrade --config-file', conf)
     status, out, _ = run('status upgrade check --config-file', conf)
-    assert (status, out.count('Success')) == (0, 5)
+    assert (status, out.count('Success')) == (0, 6)
 
 
 def test_status_looks_into_the_directory_of_serve_that_is_named(run, two_cells, tmp_path):
@@ -162,6 +162,13 @@ def test_status_of_the_rest(status, tmp_path):
     assert status('')[0] == 2
     (tmp_path / 'policy.yaml').write_text('not: [yaml\n')
     assert status('')[0] == 2
+
+
+def test_misspelt_options_are_found(status):
+    code, out = status('max_limt = 5\n[databse]\nconnection = x\n[neutron]\nauth_section = us\n[us]\nusername = x\n')
+    assert code == 1 and 'have no effect: [api]max_limt, [databse]\n' in out
+    code, out = status('[vendor]\nname = x\n[network]\nbackend = other.package:network\nbackends = x\n')
+    assert code == 1 and 'have no effect: [network]backends\n' in out
 
 
 def test_status_says_how_the_service_is(run, conf, database_url):

@@ -78,7 +78,7 @@ def test_it_is_deployed(tmp_path, database_url):
     edited = {'OS_DATABASE__CONNECTION': database_url, 'OS_API__AUTH_STRATEGY': 'none'}
     with machine.service(script, COMPUTEAPI_LISTEN=listen, COMPUTEAPI_PROCESSES=str(PROCESSES), **edited) as process:
         printed = process.lines_until('Policies')
-        assert re.findall('(?m)^(.*?) +Success ', printed) == ['Database', 'Paste file', 'Policies']
+        assert re.findall('(?m)^(.*?) +Success ', printed) == ['Config files', 'Database', 'Paste file', 'Policies']
         assert process.answer(f'http://{listen}/v2.1/flavors').json() == {'flavors': []}
         with machine.service('computeapi worker', **edited), closing(Store(database_url)) as store:
             found = known(store, PROCESSES + 1)
