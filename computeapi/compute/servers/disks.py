@@ -211,6 +211,9 @@ def reach(platform: Platform, context: Context, device: BlockDevice, host: str) 
 
 
 def complete(platform: Platform, context: Context, device: BlockDevice, host: str | None) -> None:
+    """Let the host use the volume; a disk without a name is still to be attached, by a task that names it first."""
+    if host is not None and device.device_name is None:
+        return
     platform.volumes.complete(context, device.attachment_id or '', connector_of(platform, device, host))
 
 

@@ -148,6 +148,14 @@ def test_from_2_101_a_name_that_is_taken_shows_later(attach, attached, volume, s
     assert attached() == [volume] and status(volume) == 'in-use'
 
 
+def test_from_2_101_a_reset_leaves_the_volume_to_its_attachment(api, attach, server, volume, world):
+    """The reset connects what the server should have, but this volume has no device name yet."""
+    assert api.post(f'/servers/{server}/action', {'os-resetState': {'state': 'active'}}).status == 202
+    assert attach(volume, '2.101').status == 202
+    (held,) = world.volumes.get(world.bob, volume).attachments
+    assert (held['server_id'], held['device']) == (server, '/dev/vdb')
+
+
 def test_there_are_letters_for_any_number(attach, world):
     world.volumes.quotas.set_limits('project', {'volumes': 30})
     answers = [attach(world.volume(), work=False).json['volumeAttachment']['device'] for _ in range(27)]
