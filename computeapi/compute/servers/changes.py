@@ -82,8 +82,7 @@ class Changes:
             if current is not None:
                 check(context, current, transition)
             raise refusal(current, server.uuid, transition)
-        if not transition.shares and server_shares.of_server(connection, server.uuid):
-            raise Conflict('Feature not supported with instances that have shares.')
+        refuse_shares(connection, server, transition)
 
     @contextmanager
     def prepared(
@@ -96,6 +95,7 @@ class Changes:
     ) -> Iterator[None]:
         """Begin after the block has created what is needed; `undo` takes that back if either fails."""
         self.check(context, server, transition)
+        self.store.query(refuse_shares, server, transition)
         with self.tasks.leased(transition, server.uuid, context, {**arguments, PREPARING: True}, undo) as task:
             yield
             with self.store.write() as connection:
@@ -169,6 +169,11 @@ def check(context: Context, server: Server, requirement: Requirement) -> None:
         raise refusal(server, server.uuid, requirement)
     if requirement.launched and server.launched_at is None:
         raise invalid_state(server, requirement)
+
+
+def refuse_shares(connection: sa.Connection, server: Server, transition: Transition) -> None:
+    if not transition.shares and server_shares.of_server(connection, server.uuid):
+        raise Conflict('Feature not supported with instances that have shares.')
 
 
 def needs_unlocked(context: Context, requirement: Requirement) -> bool:
