@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from oslo_config import cfg
 
 from computeapi import log
+from computeapi.compute.notifications import are_on
 from computeapi.db.engine import store_of
 from computeapi.listening import listening_at
 from computeapi.main import Service
@@ -29,7 +30,7 @@ def run(conf: cfg.ConfigOpts) -> None:
         startup.start()
         shutdown.wait()
         startup.stop()
-    if service.bus is not None or conf.notifications.notification_format:
+    if service.bus is not None or are_on(conf):
         from computeapi.bus import leave
 
         leave()

@@ -2,17 +2,17 @@
 
 from oslo_config import cfg
 
-UNVERSIONED, VERSIONED, BOTH = 'unversioned', 'versioned', 'both'
-
 NOTIFICATIONS = [
     cfg.StrOpt(
         'notification_format',
+        default='none',
         choices=[
-            (VERSIONED, 'objects with a version, e.g. instance.create.end'),
-            (UNVERSIONED, 'what Ceilometer and Designate read, e.g. compute.instance.create.end'),
-            (BOTH, 'both, to the topics of each'),
+            ('none', 'no notifications'),
+            ('versioned', 'objects with a version, e.g. instance.create.end'),
+            ('unversioned', 'what Ceilometer and Designate read, e.g. compute.instance.create.end'),
+            ('both', 'both, to the topics of each'),
         ],
-        help='In which format other services are notified of what happens to servers; unset: no notifications. They '
+        help='In which format other services are notified of what happens to servers. Notifications '
         'are sent to the broker of [oslo_messaging_notifications]transport_url, or else of [DEFAULT]transport_url, '
         'through the exchange [DEFAULT]control_exchange.',
     ),

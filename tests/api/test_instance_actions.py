@@ -17,7 +17,7 @@ def record(store, server_id, number, name='stop', user='bob', error=None):
     context = Context(user_id=user, project_id='project', request_id=f'req-{number}')
     with store.write() as connection:
         action_id = actions.start(connection, context, server_id, name, begun)
-        event_id, _ = actions.start_event(connection, action_id, f'compute_{name}_instance', 'compute1', begun)
+        event_id = actions.start_event(connection, action_id, f'compute_{name}_instance', 'compute1', begun).id
         outcome = {'result': 'Error', 'traceback': 'line 1', 'details': error} if error else {}
         actions.finish_event(connection, event_id, done, **outcome)
         actions.finish(connection, action_id, done, 'Error' if error else None)

@@ -332,13 +332,13 @@ def test_a_file_that_another_process_has_locked(conf, file):
 
 
 def test_a_disk_that_is_full(conf, file):
-    """Files cannot grow, as if the disk were full."""
+    """Files cannot grow beyond half the size of the database, as if the disk were full."""
     store, client = client_of(conf, f'sqlite:///{file}')
     with closing(store):
         assert client.post('/v2.1/flavors', FLAVOR).status == 200
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
         try:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (file.stat().st_size, before[1]))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (file.stat().st_size // 2, before[1]))
             answers = [client.post('/v2.1/flavors', _flavor(number)).status for number in range(100)]
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -18,7 +18,7 @@ from computeapi.context import Context
 from computeapi.db import notifications as rows
 from computeapi.db import server_migrations, servers
 
-__all__ = ['ActionNotices', 'ServerNotifications', 'notifications_of']
+__all__ = ['ActionNotices', 'ServerNotifications', 'are_on', 'notifications_of']
 
 ERROR, INFO = 'error', 'info'
 CALLER = ('user_id', 'project_id', 'user_name', 'project_name', 'is_admin', 'request_id', 'global_request_id')
@@ -121,7 +121,11 @@ class ServerNotifications:
 
 def notifications_of(conf: cfg.ConfigOpts, clock: Callable[[], datetime]) -> ServerNotifications | None:
     """None if they are off."""
-    return ServerNotifications(conf, clock) if conf.notifications.notification_format else None
+    return ServerNotifications(conf, clock) if are_on(conf) else None
+
+
+def are_on(conf: cfg.ConfigOpts) -> bool:
+    return bool(conf.notifications.notification_format != 'none')
 
 
 def _new_flavor(connection: sa.Connection, arguments: Mapping[str, Any]) -> dict[str, Any] | None:

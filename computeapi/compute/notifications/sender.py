@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from oslo_config import cfg
 
+from computeapi.compute.notifications import are_on
 from computeapi.compute.periodic import Periodic
 from computeapi.db import notifications as rows
 from computeapi.db.engine import Store
@@ -63,7 +64,7 @@ class Sender:
 def sender_of(conf: cfg.ConfigOpts, store: Store) -> Periodic | None:
     """Sends what is announced in the store; None if notifications are off. cfg.ConfigFileValueError for a broker that
     is not usable."""
-    if not conf.notifications.notification_format:
+    if not are_on(conf):
         return None
     from computeapi.backends.notifier import Notifier
 

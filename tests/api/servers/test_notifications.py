@@ -275,7 +275,7 @@ def test_both_formats_at_once(create, settle, told):
     ]
 
 
-@pytest.mark.parametrize('conf', [None], indirect=True)
+@pytest.mark.parametrize('conf', ['none'], indirect=True)
 def test_nothing_is_told_if_it_is_off(create, settle, told):
     create()
     settle()
