@@ -138,7 +138,8 @@ def _use_data_dir(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
 
     if options.data_dir is not None:
         conf.set_override('data_dir', options.data_dir, 'standalone')
-    elif config.is_given(conf):
+    conf.set_default('state_path', f'{conf.standalone.data_dir}/qemu', 'qemu')
+    if options.data_dir is None and config.is_given(conf):
         return
     from computeapi.serve import directory
 
@@ -149,7 +150,6 @@ def _use_data_dir(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
     if conf.database.connection == own:
         # As in `serve`, which checks its own tokens.
         config.use_own_identity(conf)
-    conf.set_default('state_path', f'{conf.standalone.data_dir}/qemu', 'qemu')
 
 
 @contextmanager
