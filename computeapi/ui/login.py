@@ -127,7 +127,7 @@ class PageLogin:
             'project': session.project,
             'roles': session.roles,
             'cloud': name_of(session.user),
-            'control': self.controls_now(session),
+            'control': self.controls(session),
             'news': self.notifier is not None and bool(req.environ.get(TAKEN)),
             **self.rights(session),
         }
@@ -241,12 +241,7 @@ class PageLogin:
 
     def forward(self, req: webob.Request, session: LoggedIn, start_response: Any) -> Iterable[bytes]:
         """Send a request of the user to the cloud or its control API; returns the response without secrets."""
-        try:
-            secret = self.secret_for(req, session)
-        except NotAuthenticated:
-            return self.over(req)(req.environ, start_response)
-        except (DatabaseError, Unavailable) as error:
-            return _refusal(503, str(error), str(RETRY_SECONDS))(req.environ, start_response)
+        secret = self.secret_for(req, session)
         if secret is None:
             return _refusal(404, 'The page does not ask this of the cloud.')(req.environ, start_response)
         script, _, _ = req.script_name.rpartition('/')
@@ -264,27 +259,19 @@ class PageLogin:
         return self.cloud(req.environ.setdefault(ASKED, inside), start)
 
     def secret_for(self, req: webob.Request, session: LoggedIn) -> dict[str, str] | None:
-        """The credentials for a request; None if the page may not make it. Raises NotAuthenticated."""
+        """The credentials for a request; None if the page may not make it."""
         # The raw path of WSGI: the cloud decides how to decode it.
         path: str = req.environ['PATH_INFO']
         if path.startswith(f'{CLOUD}/'):
             open_to_it = is_open(path.removeprefix(CLOUD), req.method)
             return {'HTTP_X_AUTH_TOKEN': session.token} if open_to_it else None
-        if self.control_token is None or '..' in path or not self.controls(session):
+        if self.control_token is None or not self.controls(session) or '..' in path:
             return None
         return {environ_key(TOKEN_HEADER): self.control_token}
 
     def controls(self, session: LoggedIn) -> bool:
-        """Whether there is a control API, and the user may use it: the user may have lost the role since the login.
-        Raises NotAuthenticated."""
-        known = self.permissions if self.control_token is not None else None
-        return known is not None and known.of(session.token).is_admin
-
-    def controls_now(self, session: LoggedIn) -> bool:
-        """The same, but False for a token that is not valid any more."""
-        with suppress(NotAuthenticated):
-            return self.controls(session)
-        return False
+        """Whether there is a control API, and the user may use it."""
+        return self.control_token is not None and 'admin' in session.roles
 
 
 def is_from_the_page(req: webob.Request, own: str) -> bool:
