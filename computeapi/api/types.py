@@ -85,11 +85,16 @@ def check_key(key: str, items: Mapping[str, Any]) -> None:
         raise Invalid('Request body and URI mismatch')
 
 
-def forced(host: str | None, force: object) -> bool:
-    """Whether a server is moved to the host without any check; Invalid if none is named."""
-    if spoken(force) and not host:
+def is_forced(wanted: Mapping[str, Any], *, host_is_checked: bool) -> bool:
+    """Whether a server is moved to the host in the request without any check; Invalid if it asks for that but names
+    none. host_is_checked: unless the request says otherwise."""
+    host = wanted.get('host')
+    if 'force' not in wanted:
+        return host is not None and not host_is_checked
+    force = spoken(wanted['force'])
+    if force and not host:
         raise Invalid("Can't force to a non-provided destination")
-    return spoken(force)
+    return force
 
 
 def date(name: str) -> Field:

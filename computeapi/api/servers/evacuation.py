@@ -4,7 +4,7 @@ from typing import Any
 
 from computeapi.api.servers.admin_password import password_of, shown_password
 from computeapi.api.servers.controller import ServerController, action
-from computeapi.api.types import HOST, SPOKEN_BOOLEAN, STRING, forced
+from computeapi.api.types import HOST, SPOKEN_BOOLEAN, STRING, is_forced
 from computeapi.booleans import spoken
 from computeapi.db.servers import Server
 from computeapi.errors import Invalid
@@ -53,8 +53,7 @@ class ServerEvacuation(ServerController):
 
     def move(self, req: Request, server: Server, wanted: Any) -> None:
         host, behaviour = wanted.get('host'), req.behaviour
-        unchecked = host is not None and not behaviour.host_is_checked
-        force = forced(host, wanted['force']) if 'force' in wanted else unchecked
+        force = is_forced(wanted, host_is_checked=bool(behaviour.host_is_checked))
         if 'adminPass' in wanted and spoken(wanted.get('onSharedStorage', False)):
             raise Invalid("admin password can't be changed on existing disk")
         self.cloud.evacuations.evacuate(req.context, server, host, force=force, start=bool(behaviour.start))

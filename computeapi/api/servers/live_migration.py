@@ -5,7 +5,7 @@ from typing import Any
 from computeapi.api.migrations import LISTED_LIVE_MIGRATION, LIVE_MIGRATION, SERVER_HOST
 from computeapi.api.servers.controller import ServerController, action
 from computeapi.api.servers.schemas import HOST_OR_NULL
-from computeapi.api.types import NOTHING, SPOKEN_BOOLEAN, forced
+from computeapi.api.types import NOTHING, SPOKEN_BOOLEAN, is_forced
 from computeapi.booleans import FALSE, TRUE, spoken
 from computeapi.compute.servers.changes import check
 from computeapi.compute.servers.live_migration import CANCEL, FORCE_COMPLETE, UNDER_WAY
@@ -65,8 +65,7 @@ class ServerLiveMigration(ServerController):
         wanted = body['os-migrateLive']
         host = wanted.get('host')
         req.check(LIVE_TO if host else LIVE, target_of(server))
-        unchecked = host is not None and not req.behaviour.host_is_checked
-        force = forced(host, wanted['force']) if 'force' in wanted else unchecked
+        force = is_forced(wanted, host_is_checked=bool(req.behaviour.host_is_checked))
         check_first = not req.behaviour.checks_follow_the_answer
         copies = None if wanted['block_migration'] == 'auto' else spoken(wanted['block_migration'])
         self.cloud.live_migrations.live_migrate(

@@ -1,6 +1,6 @@
 """What a notification is about."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -26,6 +26,13 @@ class Subject(NamedTuple):
     def argument(self, name: str) -> str | None:
         found: str | None = self.arguments.get(name)
         return found
+
+
+def interfaces(server: Server) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Each address of the server, after the interface that has it."""
+    for interface in server.network_info:
+        if interface['port_id']:
+            yield from ((interface, address) for address in interface['addresses'])
 
 
 def seconds(moment: datetime | None) -> str | None:

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from computeapi.compute.notifications.subject import Subject
+from computeapi.compute.notifications.subject import Subject, interfaces
 from computeapi.db.servers import Server
 
 
@@ -62,17 +62,15 @@ def _server(server: Server) -> dict[str, Any]:
 def addresses(server: Server) -> list[dict[str, Any]]:
     return [
         {
-            'address': each['address'],
-            'version': each['version'],
+            'address': address['address'],
+            'version': address['version'],
             'type': 'fixed',
             'meta': {},
             'floating_ips': [],
-            'label': entry['network_name'],
-            'vif_mac': entry['mac_address'],
+            'label': interface['network_name'],
+            'vif_mac': interface['mac_address'],
         }
-        for entry in server.network_info
-        if entry['port_id']
-        for each in entry['addresses']
+        for interface, address in interfaces(server)
     ]
 
 

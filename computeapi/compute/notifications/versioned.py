@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from computeapi.backends.hypervisor import PowerState
-from computeapi.compute.notifications.subject import Subject, seconds
+from computeapi.compute.notifications.subject import Subject, interfaces, seconds
 from computeapi.db.keypairs import SSH, X509
 from computeapi.db.servers import Server
 
@@ -108,18 +108,16 @@ def addresses(server: Server) -> list[Object]:
         made(
             'IpPayload',
             {
-                'label': entry['network_name'],
-                'mac': entry['mac_address'],
+                'label': interface['network_name'],
+                'mac': interface['mac_address'],
                 'meta': {},
-                'port_uuid': entry['port_id'],
-                'version': each['version'],
-                'address': each['address'],
-                'device_name': f'tap{entry["port_id"]}'[:14],
+                'port_uuid': interface['port_id'],
+                'version': address['version'],
+                'address': address['address'],
+                'device_name': f'tap{interface["port_id"]}'[:14],
             },
         )
-        for entry in server.network_info
-        if entry['port_id']
-        for each in entry['addresses']
+        for interface, address in interfaces(server)
     ]
 
 
