@@ -241,7 +241,10 @@ class PageLogin:
 
     def forward(self, req: webob.Request, session: LoggedIn, start_response: Any) -> Iterable[bytes]:
         """Send a request of the user to the cloud or its control API; returns the response without secrets."""
-        secret = self.secret_for(req, session)
+        try:
+            secret = self.secret_for(req, session)
+        except (DatabaseError, Unavailable) as error:
+            return _refusal(503, str(error), str(RETRY_SECONDS))(req.environ, start_response)
         if secret is None:
             return _refusal(404, 'The page does not ask this of the cloud.')(req.environ, start_response)
         script, _, _ = req.script_name.rpartition('/')
@@ -265,13 +268,14 @@ class PageLogin:
         if path.startswith(f'{CLOUD}/'):
             open_to_it = is_open(path.removeprefix(CLOUD), req.method)
             return {'HTTP_X_AUTH_TOKEN': session.token} if open_to_it else None
-        if self.control_token is None or not self.controls(session) or '..' in path:
+        if self.control_token is None or '..' in path or not self.controls(session):
             return None
         return {environ_key(TOKEN_HEADER): self.control_token}
 
     def controls(self, session: LoggedIn) -> bool:
-        """Whether there is a control API, and the user may use it."""
-        return self.control_token is not None and 'admin' in session.roles
+        """Whether there is a control API, and the user may use it: they may have lost the role since the login."""
+        known = self.permissions if self.control_token is not None else None
+        return known is not None and known.is_administrator(session.user, session.project)
 
 
 def is_from_the_page(req: webob.Request, own: str) -> bool:

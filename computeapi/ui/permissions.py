@@ -1,11 +1,15 @@
 """What the page needs to know of the logged-in user, besides what the cloud responds."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from computeapi import api
 from computeapi.api.servers import DETAIL_EVERYWHERE, LIST_DETAIL
+from computeapi.backends.identity.local import LocalIdentity
+from computeapi.backends.registry import built_in
 from computeapi.context import Context
+from computeapi.errors import NotAuthenticated, NotFound
 from computeapi.main import Service
 
 
@@ -35,6 +39,14 @@ class PagePermissions:
         allows = self.service.policies.allows
         refused = sorted(name for name, rule in self.rules.items() if not allows(context, rule, target))
         return {'refused': refused, 'all': self.sees_all(context), 'admin': context.is_admin}
+
+    def is_administrator(self, user: str, project: str) -> bool:
+        """Whether a user of the built-in identity is an administrator in a project, both by name. This does not depend
+        on a token, because the control API can make tokens expire, and must be able to undo that."""
+        identity = built_in('identity', LocalIdentity, self.service.identity)
+        with suppress(NotFound, NotAuthenticated):
+            return self.service.policies.is_admin(identity.acting_as(user, project))
+        return False
 
     def sees_all(self, context: Context) -> bool:
         """Whether the user may list the servers of all projects."""

@@ -290,6 +290,30 @@ def test_the_control_api_is_for_administrators(browser, cloud):
     assert browser.ask('/cloud/control/clock', headers=given).status_code == 404
 
 
+@pytest.mark.parametrize('how', ['without the role', 'disabled', 'deleted'])
+def test_the_control_api_is_not_for_former_administrators(browser, cloud, how):
+    identity = cloud.connection('admin').identity
+    project, role = identity.find_project('admin'), identity.find_role('admin')
+    user = identity.create_user(name=how, password='secret', default_project_id=project.id)
+    identity.assign_project_role_to_user(project, user, role)
+    browser.log_in(how, 'secret')
+    assert browser.ask('/control/clock').status_code == 200
+    if how == 'disabled':
+        identity.update_user(user, is_enabled=False)
+    elif how == 'deleted':
+        identity.delete_user(user)
+    else:
+        identity.unassign_project_role_from_user(project, user, role)
+    assert browser.ask('/session').json()['session']['control'] is False
+    assert browser.ask('/control/snapshots', 'POST', json={'name': how}).status_code == 404
+
+
+def test_an_administrator_controls_a_cloud_whose_tokens_have_expired(browser, cloud):
+    browser.log_in('admin')
+    assert browser.ask('/control/clock/step', 'POST', json={'seconds': 30 * 3600}).status_code == 200
+    assert browser.ask('/control/clock', 'DELETE').status_code == 204
+
+
 def test_who_looks_on_is_in_no_journal_and_meets_no_fault(browser, cloud):
     browser.log_in('demo')
     rule = cloud.faults.add(operation='GET /servers', status=503)

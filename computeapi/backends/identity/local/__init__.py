@@ -27,14 +27,14 @@ from computeapi.backends.identity.local.policies import PolicyManager
 from computeapi.backends.identity.local.projects import DEFAULT_DOMAIN, DomainManager, ProjectManager
 from computeapi.backends.identity.local.roles import BUILT_IN, IMPLIES, SYSTEM, GrantManager, RoleManager, Target
 from computeapi.backends.identity.local.stored_credentials import CredentialManager
-from computeapi.backends.identity.local.tokens import Login, Logins, Scope, TokenManager, scoped
+from computeapi.backends.identity.local.tokens import Login, Logins, Scope, TokenManager, is_welcome, scoped
 from computeapi.backends.identity.local.trusts import TrustManager
 from computeapi.backends.identity.local.users import GroupManager, UserManager
 from computeapi.clock import utcnow
 from computeapi.context import Context
 from computeapi.db import identity as queries
 from computeapi.db.engine import Store
-from computeapi.errors import NotFound
+from computeapi.errors import NotAuthenticated, NotFound
 
 
 class LocalIdentity:
@@ -137,11 +137,14 @@ class LocalIdentity:
 
     def acting_as(self, user_name: str, project_name: str | None = None) -> Context:
         """The context of a user of the default domain in a project, or in its default one, for privileged callers that
-        may act as anybody; NotFound, or NotAuthenticated if the user has no role there."""
+        may act as anybody; NotFound, or NotAuthenticated if the user is disabled or has no role there."""
         with self.store.read() as connection:
             user = queries.find_referenced(connection, queries.USERS, _in_default_domain(user_name))
+            welcome = is_welcome(connection, user)
         if user is None:
             raise NotFound(f'There is no user {user_name}.')
+        if not welcome:
+            raise NotAuthenticated()
         scope = project_name and {'project': _in_default_domain(project_name)}
         return self._context(Login(user, ()), scope or None)
 
