@@ -2,7 +2,8 @@
 
 import gc
 import os
-import socket
+import subprocess
+import sys
 import threading
 import weakref
 
@@ -15,40 +16,15 @@ from computeapi.errors import Conflict, NotFound
 from computeapi.serve.http import server
 from computeapi.testing import Cloud
 from tests.kit.conftest import HTTP
+from tests.kit.leftovers import open_files
 from tests.waiting import eventually
 
 TIMEOUT = 60
 """How long to wait for what should happen soon, in seconds."""
 
 
-def open_files():
-    """The open files of this process, except the directory used to list them."""
-    paths = []
-    for number in os.listdir('/proc/self/fd'):
-        try:
-            paths.append(os.readlink(f'/proc/self/fd/{number}'))
-        except FileNotFoundError:
-            pass
-    return {path for path in paths if not path.endswith('/fd')}
-
-
 def test_nothing_is_left_of_a_cloud_that_has_gone():
-    with Cloud():
-        # Files opened by imports at the first start stay open.
-        pass
-    files, threads = open_files(), set(threading.enumerate())
-    with Cloud() as cloud:
-        http = HTTP(cloud)
-        http.boot()
-        folder, port = cloud.clouds_yaml.parent, int(cloud.url.rpartition(':')[2])
-        cloud.snapshot('busy')
-        http.session.close()
-    # Something in the other tests' cloud may end meanwhile.
-    assert open_files() <= files
-    assert set(threading.enumerate()) <= threads
-    assert not folder.exists()
-    with socket.socket() as probe:
-        assert probe.connect_ex(('127.0.0.1', port))
+    subprocess.run([sys.executable, '-m', 'tests.kit.leftovers'], check=True, timeout=120)
 
 
 def test_a_cloud_ends_while_a_request_is_delayed(monkeypatch):

@@ -80,7 +80,6 @@ def soft_delete(job: Job) -> None:
             connection,
             vm_state=VMState.SOFT_DELETED,
             power_state=PowerState.SHUTDOWN,
-            terminated_at=now,
             vcpus=flavor['vcpus'],
             memory_mb=flavor['memory_mb'],
         )
@@ -111,8 +110,9 @@ def restore(job: Job) -> None:
             connection,
             vm_state=VMState.ACTIVE,
             power_state=PowerState.RUNNING,
-            terminated_at=None,
             shelved_image_id=None,
+            # Earlier releases set it for soft-deleted servers.
+            terminated_at=None,
         )
 
 

@@ -82,8 +82,7 @@ class Resizes:
             raise Invalid('When resizing, instances must change flavor!')
         self._check_flavor(server, flavor)
         new = flavors.snapshot(flavor)
-        values = {'disk_config': disk_config} if disk_config else {}
-        self._begin(context, server, RESIZE, MigrationType.RESIZE, new, values=values)
+        self._begin(context, server, RESIZE, MigrationType.RESIZE, new, disk_config=disk_config)
 
     def _check_flavor(self, server: Server, flavor: Flavor) -> None:
         """Invalid for a flavor that is too small for what the server was created from."""
@@ -108,8 +107,9 @@ class Resizes:
         new: Mapping[str, Any],
         *,
         host: str | None = None,
-        values: Mapping[str, Any] | None = None,
+        disk_config: str | None = None,
     ) -> None:
+        """disk_config: AUTO has to be requested each time, as in Nova."""
         with self.changes.tasks.adding() as connection:
             server = locked(connection, context, server, transition)
             held = self._hold(connection, server, new)
@@ -117,7 +117,8 @@ class Resizes:
             now = self.changes.clock()
             migration_id = server_migrations.insert(connection, context, server, kind, status, now, new)
             arguments = {'migration_id': migration_id, 'host': host}
-            self.changes.begin_in(connection, context, server, transition, arguments, **held, **(values or {}))
+            values = {**held, 'disk_config': disk_config or boot.MANUAL}
+            self.changes.begin_in(connection, context, server, transition, arguments, **values)
 
     def _hold(self, connection: sa.Connection, server: Server, flavor: Mapping[str, Any]) -> dict[str, int]:
         """During a resize, a server counts with the larger of both sizes; returns these columns. OverQuota."""

@@ -480,6 +480,7 @@ def test_deferred_delete(act, api, state, world, service, server, settle):
     assert api.delete(f'/servers/{server}', as_=BOB).status == 204
     settle()
     assert status(state, server) == 'SOFT_DELETED'
+    assert api.get(f'/servers/{server}').json['server']['OS-SRV-USG:terminated_at'] is None
     assert used(world) == (0, 0, 0)
     assert act(server, 'restore').status == 202
     assert status(state, server) == 'ACTIVE'

@@ -107,6 +107,20 @@ def test_an_image_that_does_not_let_its_disk_be_resized(cloud, boot, resize):
     assert resize(server, 'larger', **{'OS-DCF:diskConfig': 'MANUAL'}).status == 202
 
 
+@pytest.mark.parametrize(
+    ('action', 'wanted'),
+    [
+        (('resize', {'flavorRef': 'larger'}), 'MANUAL'),
+        (('resize', {'flavorRef': 'larger', 'OS-DCF:diskConfig': 'AUTO'}), 'AUTO'),
+        (('migrate',), 'MANUAL'),
+    ],
+)
+def test_automatic_disk_configuration_is_requested_each_time(api, boot, act, action, wanted):
+    server = boot(**{'OS-DCF:diskConfig': 'AUTO'})
+    assert act(server, *action, as_='admin:admin').status == 202
+    assert api.get(f'/servers/{server}').json['server']['OS-DCF:diskConfig'] == wanted
+
+
 def test_images_of_a_server_have_no_property_of_its_minimums(cloud, boot, api, settle):
     server = boot(imageRef=cloud.image(min_ram=65))
     answer = api.post(f'/servers/{server}/action', {'createImage': {'name': 'made'}}, '2.45', as_=BOB)

@@ -18,6 +18,7 @@ GIB = 2**30
 # Properties about disks; the server's own disks are more precise.
 ABOUT_DISKS = frozenset({'block_device_mapping', 'mappings', 'bdm_v2'})
 CONFIG_DRIVE_NEEDS = ('optional', 'mandatory')
+AUTO, MANUAL = 'AUTO', 'MANUAL'
 DISK_CONFIG, MIN_DISK, MIN_RAM = 'auto_disk_config', 'min_disk', 'min_ram'
 LEAST_SIZES = frozenset({MIN_DISK, MIN_RAM})
 """They are kept with the properties of a server's image, but are none: GiB and MiB."""
@@ -191,7 +192,7 @@ def check_least_disk(min_disk: int, flavor: Flavor) -> None:
 
 def check_disk_config(properties: Mapping[str, Any], image_id: str | None, requested: str | None) -> None:
     """Invalid if AUTO is requested and the image forbids it."""
-    if requested == 'AUTO' and str(properties.get(DISK_CONFIG, '')).strip().lower() == 'disabled':
+    if requested == AUTO and str(properties.get(DISK_CONFIG, '')).strip().lower() == 'disabled':
         raise Invalid(f'Requested image {image_id or ""} has automatic disk resize disabled.')
 
 
@@ -202,7 +203,7 @@ def disk_config(source: Source, requested: str | None) -> str:
     """AUTO or MANUAL: by the request, or else by the image; Invalid if the image forbids AUTO."""
     check_disk_config(source.properties, source.image.id if source.image else None, requested)
     wish = str(source.properties.get(DISK_CONFIG, ''))
-    return requested or ('AUTO' if strutils.bool_from_string(wish) else 'MANUAL')
+    return requested or (AUTO if strutils.bool_from_string(wish) else MANUAL)
 
 
 def least_sizes(source: Source, root_gb: int) -> dict[str, int]:
