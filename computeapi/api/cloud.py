@@ -23,6 +23,7 @@ from computeapi.compute.quotas import Quotas
 from computeapi.compute.security_groups import SecurityGroupManager
 from computeapi.compute.server_groups import ServerGroupManager
 from computeapi.compute.servers.actions import Actions
+from computeapi.compute.servers.attributes import ServerAttributes
 from computeapi.compute.servers.changes import Changes
 from computeapi.compute.servers.creation import Builder
 from computeapi.compute.servers.deletion import Deletion
@@ -33,8 +34,9 @@ from computeapi.compute.servers.floating_ips import FloatingIPManager
 from computeapi.compute.servers.interfaces import InterfaceManager
 from computeapi.compute.servers.live_migration import LiveMigrations
 from computeapi.compute.servers.locks import Locks
-from computeapi.compute.servers.lookup import ServerManager
+from computeapi.compute.servers.lookup import ServerLookup
 from computeapi.compute.servers.machines import Machines
+from computeapi.compute.servers.metadata import ServerMetadataManager
 from computeapi.compute.servers.migration_lists import MigrationLists
 from computeapi.compute.servers.ports import Addresses
 from computeapi.compute.servers.rebuild import Rebuilds
@@ -45,6 +47,7 @@ from computeapi.compute.servers.security_groups import ServerSecurityGroupManage
 from computeapi.compute.servers.shares import ServerShareManager
 from computeapi.compute.servers.shelving import Shelves
 from computeapi.compute.servers.snapshots import ServerSnapshots
+from computeapi.compute.servers.tags import ServerTagManager
 from computeapi.compute.servers.volume_snapshots import AssistedSnapshots
 from computeapi.compute.servers.volume_swaps import VolumeSwaps
 from computeapi.compute.servers.volumes import AttachedVolumes
@@ -64,7 +67,7 @@ class CloudManagers:
     conf: cfg.ConfigOpts
     max_limit: int
     # Finding, creating and changing servers.
-    servers: ServerManager
+    servers: ServerLookup
     builder: Builder
     changes: Changes
     actions: Actions
@@ -87,8 +90,11 @@ class CloudManagers:
     rescues: Rescues
     resets: Resets
     resizes: Resizes
+    server_attributes: ServerAttributes
+    server_metadata: ServerMetadataManager
     server_security_groups: ServerSecurityGroupManager
     server_shares: ServerShareManager
+    server_tags: ServerTagManager
     shelves: Shelves
     snapshots: ServerSnapshots
     volume_swaps: VolumeSwaps
@@ -118,14 +124,13 @@ def build(platform: Platform, identity: Identity | None) -> CloudManagers:
     """Build the managers. identity: where projects are looked up, if anywhere."""
     conf, store, cells = platform.conf, platform.store, Cells(platform.store)
     changes, addresses, quotas = Changes(platform), Addresses(platform), Quotas(store, conf)
-    flavors, keypairs = FlavorManager(store), KeypairManager(store, quotas)
+    flavors, keypairs, groups = FlavorManager(store), KeypairManager(store, quotas), ServerGroupManager(store, quotas)
     zones, services = Zones(store, cells, conf), ServiceManager(store, cells, conf)
-    groups = ServerGroupManager(store, quotas)
     live_migrations, snapshots = LiveMigrations(changes), ServerSnapshots(changes, quotas)
     return CloudManagers(
         conf=conf,
         max_limit=conf.api.max_limit,
-        servers=ServerManager(store, quotas, cells, conf),
+        servers=ServerLookup(store, cells, conf),
         builder=Builder(platform, quotas=quotas, flavors=flavors, keypairs=keypairs, zones=zones, groups=groups),
         changes=changes,
         actions=Actions(store),
@@ -148,8 +153,11 @@ def build(platform: Platform, identity: Identity | None) -> CloudManagers:
         rescues=Rescues(changes),
         resets=Resets(changes),
         resizes=Resizes(changes, quotas, flavors),
+        server_attributes=ServerAttributes(store),
+        server_metadata=ServerMetadataManager(store, quotas),
         server_security_groups=ServerSecurityGroupManager(platform),
         server_shares=ServerShareManager(changes),
+        server_tags=ServerTagManager(store),
         shelves=Shelves(changes, zones, snapshots),
         snapshots=snapshots,
         volume_swaps=VolumeSwaps(changes),

@@ -1,7 +1,7 @@
 """Quotas: how much of the cloud a project, or one user in it, may use, and uses."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -91,6 +91,15 @@ class Quotas:
 
     def _merged(self, bounds: rows.QuotaBounds) -> dict[str, int]:
         return self.configured | bounds.of_class | bounds.project | bounds.user
+
+    def check_contents(
+        self, context: Context, metadata: Mapping[str, str], files: Collection[Mapping[str, str]]
+    ) -> None:
+        """OverQuota for the metadata of a single server, or for the files to be injected into it."""
+        if metadata or files:
+            limits = self.limits(context.project_id or '', context.user_id)
+            check_metadata(limits, len(metadata))
+            check_injected_files(limits, files)
 
     # ------------------------------------------------------------ changes
 
@@ -227,12 +236,12 @@ def check_image_metadata(limits: Limits, count: int) -> None:
         raise OverQuota('Image metadata limit exceeded')
 
 
-def check_injected_files(limits: Limits, files: Sequence[tuple[str, bytes]]) -> None:
-    """OverQuota for too many files, (path, content), or for one whose path or content is too long."""
+def check_injected_files(limits: Limits, files: Collection[Mapping[str, str]]) -> None:
+    """OverQuota for too many files, or for one whose path or contents are too long."""
     if not within(limits['injected_files'], len(files)):
         raise OverQuota('Personality file limit exceeded')
-    for path, content in files:
-        if not within(limits['injected_file_path_bytes'], len(path.encode())):
+    for file in files:
+        if not within(limits['injected_file_path_bytes'], len(file['path'].encode())):
             raise OverQuota(f'Personality file path exceeds maximum {limits["injected_file_path_bytes"]}')
-        if not within(limits['injected_file_content_bytes'], len(content)):
+        if not within(limits['injected_file_content_bytes'], len(file['contents'].encode())):
             raise OverQuota(f'Personality file content exceeds maximum {limits["injected_file_content_bytes"]}')

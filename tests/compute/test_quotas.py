@@ -219,12 +219,12 @@ def test_metadata_and_files_of_one_server():
     with pytest.raises(OverQuota, match='^Maximum number of metadata items exceeds 1$'):
         check_metadata(limits, 2)
     limits = {'injected_files': 1, 'injected_file_path_bytes': 2, 'injected_file_content_bytes': 3}
-    check_injected_files(limits, [('/a', b'abc')])
+    check_injected_files(limits, [{'path': '/a', 'contents': 'abc'}])
     for files, text in [
-        ([('/a', b''), ('/b', b'')], 'Personality file limit exceeded'),
-        ([('/ab', b'')], 'Personality file path exceeds maximum 2'),
-        ([('/a', b'abcd')], 'Personality file content exceeds maximum 3'),
+        ({'/a': '', '/b': ''}, 'Personality file limit exceeded'),
+        ({'/ab': ''}, 'Personality file path exceeds maximum 2'),
+        ({'/a': 'abcd'}, 'Personality file content exceeds maximum 3'),
     ]:
         with pytest.raises(OverQuota, match=f'^{text}$'):
-            check_injected_files(limits, files)
+            check_injected_files(limits, [{'path': path, 'contents': contents} for path, contents in files.items()])
     check_metadata({'metadata_items': -1}, 10**6)

@@ -9,7 +9,7 @@ from computeapi.api import pages, unreachable
 from computeapi.api.servers.sorting import BY_LOCK, SORT_KEY
 from computeapi.api.types import DATETIME, STRING
 from computeapi.clock import parsed
-from computeapi.compute.servers.lookup import MOST_TAGS
+from computeapi.compute.servers.tags import MAX_TAGS
 from computeapi.errors import Forbidden, Invalid
 from computeapi.states import VMState, states_of
 from computeapi.versions import added
@@ -47,7 +47,7 @@ def drive(text: str) -> str:
 def tags(text: str) -> list[str]:
     """ValueError for more tags than a server can have."""
     wanted = list(dict.fromkeys(text.split(',')))
-    if len(wanted) > MOST_TAGS:
+    if len(wanted) > MAX_TAGS:
         raise ValueError(text)
     return wanted
 
@@ -55,7 +55,7 @@ def tags(text: str) -> list[str]:
 # ------------------------------------------------------------------ filters
 
 REGEX = {'type': 'string', 'maxLength': 255, 'format': 'regex'}
-TAGS = REGEX | {'maxLength': 61 * MOST_TAGS}
+TAGS = REGEX | {'maxLength': 61 * MAX_TAGS}
 
 
 class Filter(NamedTuple):

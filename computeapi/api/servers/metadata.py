@@ -37,12 +37,12 @@ class ServerMetadata(ServerController):
     @operation('POST', policy=CREATE, body=ITEMS_BODY, response=ALL_SHOWN, errors=(409,))
     def create(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
         """Create or replace metadata items of a server; others are kept."""
-        return {'metadata': self.cloud.servers.add_metadata(req.context, server, body['metadata'])}
+        return {'metadata': self.cloud.server_metadata.add(req.context, server, body['metadata'])}
 
     @operation('PUT', policy=UPDATE_ALL, body=ITEMS_BODY, response=ALL_SHOWN, errors=(409,))
     def update_all(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
         """Replace all metadata of a server."""
-        return {'metadata': self.cloud.servers.replace_metadata(req.context, server, body['metadata'])}
+        return {'metadata': self.cloud.server_metadata.replace(req.context, server, body['metadata'])}
 
     @operation('GET', '/{id}', policy=SHOW, response=ONE_SHOWN)
     def show(self, req: Request, server: Server, id: str) -> dict[str, Any]:
@@ -55,10 +55,10 @@ class ServerMetadata(ServerController):
     def update(self, req: Request, server: Server, id: str, body: Any) -> dict[str, Any]:
         """Set a metadata item of a server."""
         check_key(id, body['meta'])
-        self.cloud.servers.add_metadata(req.context, server, body['meta'])
+        self.cloud.server_metadata.add(req.context, server, body['meta'])
         return {'meta': body['meta']}
 
     @operation('DELETE', '/{id}', policy=DELETE, status=204, errors=(409,))
     def delete(self, req: Request, server: Server, id: str) -> None:
         """Delete a metadata item of a server."""
-        self.cloud.servers.delete_metadata(req.context, server, id)
+        self.cloud.server_metadata.delete(req.context, server, id)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from computeapi.api.types import HOST, NULLABLE_STRING
-from computeapi.compute.servers.lookup import MOST_TAGS
+from computeapi.compute.servers.tags import MAX_TAGS
 from computeapi.versions import changed
 from computeapi.web.schemas import array, lone, one_of
 
@@ -38,4 +38,4 @@ ITEMS_BODY = lone('metadata', METADATA)
 ITEM_BODY = lone('meta', METADATA | {'minProperties': 1, 'maxProperties': 1})
 
 TAG = {'type': 'string', 'minLength': 1, 'maxLength': 60, 'pattern': '^[^,/]*$'}
-TAGS = array(TAG) | {'maxItems': MOST_TAGS}
+TAGS = array(TAG) | {'maxItems': MAX_TAGS}

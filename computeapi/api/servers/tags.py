@@ -6,8 +6,8 @@ from urllib.parse import quote
 from computeapi.api.servers.controller import ServerController
 from computeapi.api.servers.schemas import TAG, TAGS
 from computeapi.api.types import NOTHING, STRING
+from computeapi.compute.servers import tags
 from computeapi.compute.servers.changes import check
-from computeapi.compute.servers.lookup import UPDATE_TAG
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server
 from computeapi.errors import Invalid, NotFound
@@ -50,12 +50,12 @@ class ServerTags(ServerController):
     @operation('PUT', policy=UPDATE_ALL, body=BODY, response=SHOWN, errors=(409,))
     def update_all(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
         """Replace the tags of a server."""
-        return {'tags': self.cloud.servers.replace_tags(req.context, server, body['tags'])}
+        return {'tags': self.cloud.server_tags.replace(req.context, server, body['tags'])}
 
     @operation('DELETE', policy=DELETE_ALL, status=204, errors=(409,))
     def delete_all(self, req: Request, server: Server) -> None:
         """Delete the tags of a server."""
-        self.cloud.servers.replace_tags(req.context, server, ())
+        self.cloud.server_tags.replace(req.context, server, ())
 
     @operation('GET', '/{id}', policy=SHOW, query=ANY_QUERY, status=204)
     def show(self, req: Request, server: Server, id: str) -> None:
@@ -68,16 +68,16 @@ class ServerTags(ServerController):
     )
     def update(self, req: Request, server: Server, id: str, body: Any) -> Reply:
         """Add a tag to a server."""
-        check(req.context, server, UPDATE_TAG)
+        check(req.context, server, tags.UPDATE)
         check_allowed(id)
-        if not self.cloud.servers.add_tag(req.context, server, id):
+        if not self.cloud.server_tags.add(req.context, server, id):
             return Reply(status=204)
         return Reply(headers={'Location': f'{req.endpoint}/servers/{server.uuid}/tags/{quote(id)}'})
 
     @operation('DELETE', '/{id}', policy=DELETE, status=204, errors=(409,))
     def delete(self, req: Request, server: Server, id: str) -> None:
         """Delete a tag of a server."""
-        self.cloud.servers.delete_tag(req.context, server, id)
+        self.cloud.server_tags.delete(req.context, server, id)
 
 
 def check_allowed(tag: str) -> None:

@@ -1,56 +1,39 @@
-"""Finding servers, and changes that need no work on a host: names, metadata, tags."""
+"""Looking up servers: one by its ID, or a page of those that match a search."""
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-import sqlalchemy as sa
 from oslo_config import cfg
 
 from computeapi.compute.cells import Cells
 from computeapi.compute.flavors import using
-from computeapi.compute.quotas import Quotas, check_injected_files, check_metadata
 from computeapi.compute.scheduler.hosts import is_up
-from computeapi.compute.servers.changes import locked
-from computeapi.compute.tasks.transition import Requirement
 from computeapi.context import Context
 from computeapi.db import flavors, server_search
 from computeapi.db import servers as rows
 from computeapi.db.engine import Store
 from computeapi.db.listing import Page
 from computeapi.db.server_search import Found, Search
-from computeapi.db.servers import DOMAIN_NAME, SERVICE, TAGS, Server
-from computeapi.errors import CellDown, Conflict, Invalid, NotFound, ServerNotFound, ServerUnknown
-from computeapi.states import VMState
+from computeapi.db.servers import DOMAIN_NAME, SERVICE, Server
+from computeapi.errors import CellDown, ServerNotFound, ServerUnknown
 
 LOG = logging.getLogger(__name__)
-MOST_TAGS = 50
-LONGEST_METADATA = 255
-
-AWAKE = frozenset({VMState.ACTIVE, VMState.PAUSED, VMState.SUSPENDED, VMState.STOPPED})
-UPDATE_METADATA = Requirement('update metadata', allowed=AWAKE, while_doing=None)
-DELETE_METADATA = Requirement('delete metadata', allowed=AWAKE, while_doing=None)
-UPDATE_TAGS = Requirement('update tags', allowed=AWAKE, while_doing=None, lockable=False, launched=False)
-UPDATE_TAG = replace(UPDATE_TAGS, name='update tag')
-DELETE_TAGS = replace(UPDATE_TAGS, name='delete tags')
-DELETE_TAG = replace(UPDATE_TAGS, name='delete tag')
 
 
-class ServerManager:
-    """Servers in the store; callers other than administrators see those of their project.
+class ServerLookup:
+    """Servers in the store. Callers other than administrators see only those of their project.
 
     needs: what is loaded in addition to the row (see db.servers).
     """
 
-    def __init__(self, store: Store, quotas: Quotas, cells: Cells, conf: cfg.ConfigOpts):
-        self.store, self.quotas, self.cells, self.clock = store, quotas, cells, store.clock
+    def __init__(self, store: Store, cells: Cells, conf: cfg.ConfigOpts):
+        self.store, self.cells, self.clock = store, cells, store.clock
         self.skips_down_cells: bool = conf.api.list_records_by_skipping_down_cells
         self.most_looked_at: int = conf.api.max_servers_looked_at
         self.name_template, self.down_after = conf.instance_name_template, conf.service_down_time
-
-    # ------------------------------------------------------------ look-ups
 
     def get(
         self,
@@ -143,124 +126,7 @@ class ServerManager:
             return 'MAINTENANCE'
         return 'UP' if is_up(service, now, self.down_after) else 'UNKNOWN'
 
-    # ------------------------------------------------------------ updates
-
-    def update(self, server: Server, **changes: Any) -> Server:
-        """Change columns of the row that nothing else depends on; returns the updated server.
-
-        Conflict for a pinned_availability_zone that the server cannot be pinned to.
-        """
-        if changes:
-            zone = changes.get('pinned_availability_zone')
-            with self.store.write() as connection:
-                current = rows.get(connection, server.uuid, lock=True) if zone is not None else None
-                if current is not None:
-                    check_pin(current, zone)
-                self._write(connection, server, **changes)
-        return server
-
-    def _write(self, connection: sa.Connection, server: Server, **changes: Any) -> None:
-        changes['updated_at'] = self.clock()
-        if not rows.change(connection, server.uuid, changes, task_states=None):
-            raise ServerNotFound(id=server.uuid)
-        for name, value in changes.items():
-            setattr(server, name, value)
-
-    # ------------------------------------------------------------ metadata
-
-    def add_metadata(self, context: Context, server: Server, items: Mapping[str, str]) -> dict[str, str]:
-        """Set these items, keep the others, and return all of them."""
-        return self._set_metadata(context, server, lambda current: {**current, **items})
-
-    def replace_metadata(self, context: Context, server: Server, items: Mapping[str, str]) -> dict[str, str]:
-        return self._set_metadata(context, server, lambda current: dict(items))
-
-    def _set_metadata(
-        self, context: Context, server: Server, change: Callable[[dict[str, str]], dict[str, str]]
-    ) -> dict[str, str]:
-        limits = self.quotas.limits(server.project_id)
-        with self.store.write() as connection:
-            current = locked(connection, context, server, UPDATE_METADATA)
-            metadata = change(current.metadata)
-            check_items(metadata)
-            check_metadata(limits, len(metadata))
-            self._write(connection, current, metadata=metadata)
-        return metadata
-
-    def delete_metadata(self, context: Context, server: Server, key: str) -> None:
-        """NotFound for an absent key, which takes precedence over errors of the server's state."""
-        if key not in server.metadata:
-            raise NotFound('Metadata item was not found')
-        with self.store.write() as connection:
-            current = locked(connection, context, server, DELETE_METADATA)
-            rest = {name: value for name, value in current.metadata.items() if name != key}
-            self._write(connection, current, metadata=rest)
-
-    # ------------------------------------------------------------ tags
-
-    def replace_tags(self, context: Context, server: Server, tags: Collection[str]) -> Sequence[str]:
-        """Replace the tags; returns them in the stored order."""
-        kept = sorted(set(tags))
-        with self.store.write() as connection:
-            locked(connection, context, server, UPDATE_TAGS if kept else DELETE_TAGS)
-            rows.set_tags(connection, server.uuid, kept)
-        return kept
-
-    def add_tag(self, context: Context, server: Server, tag: str) -> bool:
-        """Add the tag; returns whether it is new. Invalid if the server has the maximum number of tags."""
-        with self.store.write() as connection:
-            tags = locked(connection, context, server, UPDATE_TAG, (TAGS,)).tags
-            if tag in tags:
-                return False
-            if len(tags) >= MOST_TAGS:
-                raise Invalid(f'The number of tags exceeded the per-server limit {MOST_TAGS}')
-            rows.set_tags(connection, server.uuid, [*tags, tag])
-            return True
-
-    def delete_tag(self, context: Context, server: Server, tag: str) -> None:
-        with self.store.write() as connection:
-            tags = locked(connection, context, server, DELETE_TAG, (TAGS,)).tags
-            if tag not in tags:
-                raise NotFound(f"Instance {server.uuid} has no tag '{tag}'")
-            rows.set_tags(connection, server.uuid, [other for other in tags if other != tag])
-
-
-# ------------------------------------------------------------------ checks
-
 
 def sees(context: Context, server: Server) -> bool:
     """Whether the server is visible to the caller."""
     return context.is_admin or server.project_id == context.project_id
-
-
-def check_items(metadata: Mapping[str, str]) -> None:
-    """Invalid for a key or value that is too long, a value that is not text, and an empty key."""
-    for key, value in metadata.items():
-        if not isinstance(value, str):
-            raise Invalid(f'Invalid metadata: {value} is not a string or unicode')
-        if not key:
-            raise Invalid('Invalid metadata:  has 0 characters, less than 1.')
-        for what, text in (('key', key), ('value', value)):
-            if len(text) > LONGEST_METADATA:
-                raise Invalid(
-                    f'Invalid metadata size: Metadata property {what} greater than {LONGEST_METADATA} characters'
-                )
-
-
-def check_contents(
-    quotas: Quotas, context: Context, metadata: Mapping[str, str], files: Collection[Mapping[str, str]]
-) -> None:
-    """Check the metadata of a single server, and the files to be injected into it; Invalid, OverQuota."""
-    if metadata or files:
-        check_items(metadata)
-        limits = quotas.limits(context.project_id or '', context.user_id)
-        check_metadata(limits, len(metadata))
-        check_injected_files(limits, [(file['path'], file['contents'].encode()) for file in files])
-
-
-def check_pin(server: Server, zone: Any) -> None:
-    """Conflict unless the server is pinned to that zone already, or is pinned to none and is in that one."""
-    pinned, current = server.pinned_availability_zone, server.availability_zone
-    if zone != (current if pinned is None else pinned):
-        reason = f'it is in {current or "none"}' if pinned is None else f'unpin it from {pinned} first'
-        raise Conflict(f'Cannot pin instance {server.uuid} to availability zone {zone}: {reason}.')

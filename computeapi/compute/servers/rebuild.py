@@ -15,7 +15,7 @@ from computeapi.compute.servers.creation import boot
 from computeapi.compute.servers.creation.boot import Source
 from computeapi.compute.servers.creation.request import VOLUME, Device, Rights
 from computeapi.compute.servers.creation.rows import remembered
-from computeapi.compute.servers.lookup import check_contents
+from computeapi.compute.servers.metadata import check_items
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
@@ -81,7 +81,9 @@ class Rebuilds:
         check(context, server, REBUILD)
         if server.host is None:
             raise not_ready(server)
-        check_contents(self.quotas, context, request.changes.get('metadata', {}), request.personality)
+        metadata = request.changes.get('metadata', {})
+        check_items(metadata)
+        self.quotas.check_contents(context, metadata, request.personality)
         root = self.root_volume(server)
         source = self.source(context, request.image_id)
         self.check_source(context, server, source, root, request)

@@ -102,7 +102,7 @@ def test_a_server_is_not_pinned_to_a_zone_that_it_has_just_left(service, servers
     server = servers.get(servers.add())
     servers.change(server.uuid, availability_zone='other')
     with pytest.raises(Conflict):
-        service.cloud.servers.update(server, **{ZONE: 'nova'})
+        service.cloud.server_attributes.update(server, **{ZONE: 'nova'})
     assert servers.get(server.uuid).pinned_availability_zone is None
 
 

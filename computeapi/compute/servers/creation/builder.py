@@ -26,7 +26,7 @@ from computeapi.compute.servers.creation.networks import RequestedNetworks
 from computeapi.compute.servers.creation.request import Device, Rights, ServerRequest
 from computeapi.compute.servers.creation.rows import Plan
 from computeapi.compute.servers.disks import root_of
-from computeapi.compute.servers.lookup import check_contents
+from computeapi.compute.servers.metadata import check_items
 from computeapi.compute.zones import Zones
 from computeapi.context import Context
 from computeapi.db import actions
@@ -117,7 +117,8 @@ class Builder:
         most = self.networks.room(context, networks, request.least, min(request.most, MOST_SERVERS))
         public_key = self.keypairs.public_key(context.user_id or '', request.key_name)
         disks = self.disks.check(context, self.devices(request, source, flavor), flavor, request.image_id, rights)
-        check_contents(self.quotas, context, request.metadata, request.personality)
+        check_items(request.metadata)
+        self.quotas.check_contents(context, request.metadata, request.personality)
         boot.check(source, flavor, root_of(disks), rights)
         return Plan(
             request=request,

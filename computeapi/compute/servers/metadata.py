@@ -1,0 +1,65 @@
+"""Metadata of servers: key-value pairs that owners assign."""
+
+from collections.abc import Callable, Mapping
+
+from computeapi.compute.quotas import Quotas, check_metadata
+from computeapi.compute.servers.changes import locked
+from computeapi.compute.tasks.transition import Requirement
+from computeapi.context import Context
+from computeapi.db import servers
+from computeapi.db.engine import Store
+from computeapi.db.servers import Server
+from computeapi.errors import Invalid, NotFound
+from computeapi.states import VMState
+
+MAX_LENGTH = 255
+
+ALLOWED = frozenset({VMState.ACTIVE, VMState.PAUSED, VMState.SUSPENDED, VMState.STOPPED})
+UPDATE = Requirement('update metadata', allowed=ALLOWED, while_doing=None)
+DELETE = Requirement('delete metadata', allowed=ALLOWED, while_doing=None)
+
+
+class ServerMetadataManager:
+    """Errors: Invalid, OverQuota; ServerLocked, Conflict if the server's state does not allow it."""
+
+    def __init__(self, store: Store, quotas: Quotas):
+        self.store, self.quotas, self.clock = store, quotas, store.clock
+
+    def add(self, context: Context, server: Server, items: Mapping[str, str]) -> dict[str, str]:
+        """Set these items, keep the others, and return all of them."""
+        return self._set(context, server, lambda current: {**current, **items})
+
+    def replace(self, context: Context, server: Server, items: Mapping[str, str]) -> dict[str, str]:
+        return self._set(context, server, lambda current: dict(items))
+
+    def _set(
+        self, context: Context, server: Server, change: Callable[[dict[str, str]], dict[str, str]]
+    ) -> dict[str, str]:
+        limits = self.quotas.limits(server.project_id)
+        with self.store.write() as connection:
+            metadata = change(locked(connection, context, server, UPDATE).metadata)
+            check_items(metadata)
+            check_metadata(limits, len(metadata))
+            servers.update(connection, server.uuid, {'metadata': metadata, 'updated_at': self.clock()})
+        return metadata
+
+    def delete(self, context: Context, server: Server, key: str) -> None:
+        """NotFound for an absent key, which takes precedence over errors of the server's state."""
+        if key not in server.metadata:
+            raise NotFound('Metadata item was not found')
+        with self.store.write() as connection:
+            current = locked(connection, context, server, DELETE).metadata
+            rest = {name: value for name, value in current.items() if name != key}
+            servers.update(connection, server.uuid, {'metadata': rest, 'updated_at': self.clock()})
+
+
+def check_items(metadata: Mapping[str, str]) -> None:
+    """Invalid for a key or value that is too long, a value that is not text, and an empty key."""
+    for key, value in metadata.items():
+        if not isinstance(value, str):
+            raise Invalid(f'Invalid metadata: {value} is not a string or unicode')
+        if not key:
+            raise Invalid('Invalid metadata:  has 0 characters, less than 1.')
+        for what, text in (('key', key), ('value', value)):
+            if len(text) > MAX_LENGTH:
+                raise Invalid(f'Invalid metadata size: Metadata property {what} greater than {MAX_LENGTH} characters')

@@ -1,0 +1,55 @@
+"""Tags of servers."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from computeapi.compute.servers.changes import locked
+from computeapi.compute.tasks.transition import Requirement
+from computeapi.context import Context
+from computeapi.db import servers
+from computeapi.db.engine import Store
+from computeapi.db.servers import TAGS, Server
+from computeapi.errors import Invalid, NotFound
+from computeapi.states import VMState
+
+MAX_TAGS = 50
+
+ALLOWED = frozenset({VMState.ACTIVE, VMState.PAUSED, VMState.SUSPENDED, VMState.STOPPED})
+UPDATE_ALL = Requirement('update tags', allowed=ALLOWED, while_doing=None, lockable=False, launched=False)
+UPDATE = replace(UPDATE_ALL, name='update tag')
+DELETE_ALL = replace(UPDATE_ALL, name='delete tags')
+DELETE = replace(UPDATE_ALL, name='delete tag')
+
+
+class ServerTagManager:
+    """Errors: ServerNotFound; Conflict if the server's state does not allow it."""
+
+    def __init__(self, store: Store):
+        self.store = store
+
+    def replace(self, context: Context, server: Server, tags: Collection[str]) -> Sequence[str]:
+        """Replace the tags; returns them in the stored order."""
+        kept = sorted(set(tags))
+        with self.store.write() as connection:
+            locked(connection, context, server, UPDATE_ALL if kept else DELETE_ALL)
+            servers.set_tags(connection, server.uuid, kept)
+        return kept
+
+    def add(self, context: Context, server: Server, tag: str) -> bool:
+        """Add the tag; returns whether it is new. Invalid if the server has the maximum number of tags."""
+        with self.store.write() as connection:
+            tags = locked(connection, context, server, UPDATE, (TAGS,)).tags
+            if tag in tags:
+                return False
+            if len(tags) >= MAX_TAGS:
+                raise Invalid(f'The number of tags exceeded the per-server limit {MAX_TAGS}')
+            servers.set_tags(connection, server.uuid, [*tags, tag])
+            return True
+
+    def delete(self, context: Context, server: Server, tag: str) -> None:
+        """NotFound for a tag that the server does not have."""
+        with self.store.write() as connection:
+            tags = locked(connection, context, server, DELETE, (TAGS,)).tags
+            if tag not in tags:
+                raise NotFound(f"Instance {server.uuid} has no tag '{tag}'")
+            servers.set_tags(connection, server.uuid, [other for other in tags if other != tag])
