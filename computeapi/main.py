@@ -23,10 +23,10 @@ from computeapi.backends.volume import Volume, Volumes
 from computeapi.compute.audit import CloudAudit
 from computeapi.compute.hosts import HostRegistry, is_host_up
 from computeapi.compute.mirror import Mirror
-from computeapi.compute.notifications import notifications_of
-from computeapi.compute.notifications.sender import sender_of
+from computeapi.compute.notifications.servers import notifications_of
 from computeapi.compute.periodic import Periodic
 from computeapi.compute.platform import Platform
+from computeapi.compute.publishers import publishers_of
 from computeapi.compute.scheduler import Scheduler
 from computeapi.compute.servers import TRANSITIONS, evacuation, leftovers
 from computeapi.compute.servers.events import VOLUME_EXTENDED, Event
@@ -250,11 +250,7 @@ class Service:
     @functools.cached_property
     def publishers(self) -> list[Periodic]:
         """What tells other services of changes here."""
-        seconds, sender = self.conf.task_sweep_interval, sender_of(self.conf, self.store)
-        found = [] if sender is None else [sender]
-        if self.mirror is not None:
-            found.append(Periodic('placement', self.mirror.catch_up, seconds, self.store.noted))
-        return found
+        return publishers_of(self.platform)
 
     @functools.cached_property
     def cipher(self) -> Cipher:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from oslo_config import cfg
 
 from computeapi import log
-from computeapi.compute.notifications import are_on
+from computeapi.compute.notifications.outbox import are_on
 from computeapi.db.engine import store_of
 from computeapi.listening import listening_at
 from computeapi.main import Service

@@ -6,7 +6,7 @@ from typing import Any
 
 from computeapi.api import pages
 from computeapi.api.controller import ComputeController
-from computeapi.api.types import DATETIME, INTEGER, LINKS, OBJECT, STRING, UUID, exact_date, moment, parts
+from computeapi.api.types import DATETIME, INTEGER, LINKS, STRING, UUID, exact_date, moment, parts
 from computeapi.compute.usage import ProjectUsage
 from computeapi.compute.usage_audits import Audit
 from computeapi.db.listing import Page
@@ -16,7 +16,7 @@ from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Field, Policy, View,
 from computeapi.web.controller import operation
 from computeapi.web.paging import next_link
 from computeapi.web.request import Request
-from computeapi.web.schemas import array, closed, query
+from computeapi.web.schemas import array, closed, one_of, query
 
 LIST = Policy('os_compute_api:os-simple-tenant-usage:list', ADMIN, 'List the usage of all projects')
 SHOW = Policy('os_compute_api:os-simple-tenant-usage:show', READER_OR_ADMIN, 'Show the usage of a project')
@@ -129,47 +129,57 @@ AUDIT_BEFORE = Policy(
 AUDIT_FORMATS = ('%Y-%m-%d %H:%M:%S', '%Y-%m-%d %H:%M:%S.%f')
 
 
-def hosts(audit: Audit) -> int:
-    return len(audit.hosts_not_run)
+def done(audit: Audit) -> int:
+    return len(audit.counts) if audit.is_done else 0
 
 
 def overall(audit: Audit) -> str:
-    return f'0 of {hosts(audit)} hosts done. 0 errors.' if hosts(audit) else 'ALL hosts done. 0 errors.'
+    all_done = not audit.hosts_not_run and done(audit) == len(audit.counts)
+    return f'{"ALL" if all_done else f"{done(audit)} of {len(audit.hosts)}"} hosts done. 0 errors.'
 
 
-# Hosts run no audits here, so there are no results: see compute.usage_audits.
-NONE = Field({'const': 0}, lambda audit: 0)
+def log(audit: Audit) -> dict[str, dict[str, Any]]:
+    """What is known of each host."""
+    state = 'DONE' if audit.is_done else 'RUNNING'
+    return {
+        host: {'state': state, 'instances': count, 'errors': 0, 'message': f'{count} instances were used.'}
+        for host, count in audit.counts.items()
+    }
+
+
+HOST_LOG = closed({'state': one_of('DONE', 'RUNNING'), 'instances': INTEGER, 'errors': INTEGER, 'message': STRING})
 AUDIT = View(
     {
-        'period_beginning': Field(STRING, lambda audit: str(audit.begin)),
-        'period_ending': Field(STRING, lambda audit: str(audit.end)),
-        'num_hosts': Field(INTEGER, hosts),
-        'num_hosts_done': NONE,
-        'num_hosts_running': NONE,
-        'num_hosts_not_run': Field(INTEGER, hosts),
+        'period_beginning': Field(STRING, lambda audit: str(audit.period.begin)),
+        'period_ending': Field(STRING, lambda audit: str(audit.period.end)),
+        'num_hosts': Field(INTEGER, lambda audit: len(audit.hosts)),
+        'num_hosts_done': Field(INTEGER, done),
+        'num_hosts_running': Field(INTEGER, lambda audit: len(audit.counts) - done(audit)),
+        'num_hosts_not_run': Field(INTEGER, lambda audit: len(audit.hosts_not_run)),
         'hosts_not_run': Field(array(STRING), attr('hosts_not_run')),
-        'total_instances': NONE,
-        'total_errors': NONE,
+        'total_instances': Field(INTEGER, lambda audit: sum(audit.counts.values())),
+        # A failure rolls back the step of the audit, which is repeated.
+        'total_errors': Field({'const': 0}, lambda audit: 0),
         'overall_status': Field(STRING, overall),
-        'log': Field(OBJECT | {'maxProperties': 0}, lambda audit: {}),
+        'log': Field({'type': 'object', 'additionalProperties': HOST_LOG}, log),
     }
 )
 
 
 class InstanceUsageAuditLog(ComputeController):
-    """Monthly usage audits of the hosts."""
+    """Usage audits: how many servers of each host were used in a period."""
 
     path = '/os-instance_usage_audit_log'
     any_name = True
 
     @operation('GET', policy=LAST_AUDIT, response={'instance_usage_audit_logs': AUDIT})
     def index(self, req: Request) -> dict[str, Any]:
-        """Show the usage audit of the last month."""
+        """Show the usage audit of the last period, by default a month."""
         return {'instance_usage_audit_logs': AUDIT.render(req, self.cloud.usage_audits.last())}
 
     @operation('GET', '/{id}', policy=AUDIT_BEFORE, response={'instance_usage_audit_log': AUDIT})
     def show(self, req: Request, id: str) -> dict[str, Any]:
-        """Show the usage audit of the last month before a given time."""
+        """Show the usage audit of the last period before a given time."""
         before = moment(id, AUDIT_FORMATS)
         if before is None:
             raise Invalid(f'Invalid timestamp for date {id}')

@@ -14,7 +14,7 @@ from computeapi.backends.share import Shares
 from computeapi.backends.volume import Volumes
 from computeapi.clock import utcnow
 from computeapi.compute.mirror import Mirror
-from computeapi.compute.notifications import ServerNotifications
+from computeapi.compute.notifications.servers import ServerNotifications
 from computeapi.compute.scheduler import Scheduler
 from computeapi.compute.tasks.queue import Tasks
 from computeapi.db.engine import Store

@@ -1,47 +1,82 @@
-"""Monthly usage audits: which hosts have reported for a month.
+"""Usage audits: at the end of each period, other services are told which servers were used in it.
 
-An audit reports by notifications, which this service does not send; so no host has run one.
+The servers are gone through in the order of their IDs, in many transactions, each of which tells about some of them and
+records how far it is. So each server is told about exactly once, whatever process continues the audit.
 """
 
-from datetime import MINYEAR, datetime
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime
 from typing import NamedTuple
 
+import sqlalchemy as sa
+
+from computeapi.compute.audit_periods import AuditPeriods, Period
+from computeapi.compute.notifications.servers import ServerNotifications
 from computeapi.compute.services import ServiceManager
+from computeapi.db import usage_audits as rows
+from computeapi.db.engine import Store
 from computeapi.db.services import COMPUTE
-from computeapi.errors import Invalid
 
 
 class Audit(NamedTuple):
-    """The audit of the period from `begin` to `end`; hosts_not_run: the hosts that have not reported for it."""
+    """The audit of a period.
 
-    begin: datetime
-    end: datetime
-    hosts_not_run: list[str]
+    hosts: the compute hosts.  counts: how many servers were told about, by host, of those that it includes.  is_done:
+    whether that is all.
+    """
+
+    period: Period
+    hosts: list[str]
+    counts: Mapping[str, int]
+    is_done: bool
+
+    @property
+    def hosts_not_run(self) -> list[str]:
+        """The hosts that it does not include."""
+        return [host for host in self.hosts if host not in self.counts]
 
 
 class UsageAudits:
     """Errors: Invalid."""
 
     def __init__(self, services: ServiceManager):
-        self.services, self.clock = services, services.clock
+        self.services, self.store, self.periods = services, services.store, AuditPeriods(services.conf)
 
     def last(self, before: datetime | None = None) -> Audit:
-        """The audit of the last month that ended before the given time, by default now."""
-        begin, end = _month_before(before or self.clock())
-        return Audit(begin, end, [status.service.host for status in self.services.list(binary=COMPUTE)])
+        """The audit of the last period that ended before the given time, by default now."""
+        period = self.periods.last_before(before or self.store.clock())
+        hosts = [status.service.host for status in self.services.list(binary=COMPUTE)]
+        audit = self.store.query(rows.find, *period)
+        if audit is None:
+            return Audit(period, hosts, {}, False)
+        return Audit(period, hosts, audit.counts, audit.ended_at is not None)
 
 
-def _month_before(moment: datetime) -> tuple[datetime, datetime]:
-    end = moment.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-    if end == moment:
-        end = _previous(end)
-    return _previous(end), end
+class UsageAuditor:
+    """Performs the audits; any number of processes can."""
 
+    def __init__(self, store: Store, notifications: ServerNotifications):
+        self.store, self.notifications = store, notifications
 
-def _previous(first: datetime) -> datetime:
-    """The first day of the previous month."""
-    if first.month == 1:
-        if first.year == MINYEAR:
-            raise Invalid(f'There is no month before {first}.')
-        return first.replace(year=first.year - 1, month=12)
-    return first.replace(month=first.month - 1)
+    def catch_up(self) -> None:
+        """Perform the audit of the last period, unless that is done."""
+        period = self.notifications.periods.last_before(self.store.clock())
+        audit = self.store.query(rows.find, *period)
+        if audit is None or audit.ended_at is None:
+            while self.store.change(self._advance, period):
+                pass
+
+    def _advance(self, connection: sa.Connection, period: Period) -> bool:
+        """Tell about some servers; returns whether others may be left."""
+        now = self.store.clock()
+        audit = rows.locked(connection, *period, now)
+        if audit.ended_at is not None:
+            return False
+        found, last_id = rows.next_servers(connection, audit)
+        if last_id is None:
+            rows.finish(connection, audit, now)
+            return False
+        self.notifications.existed(connection, found, period)
+        rows.advance(connection, audit, last_id, Counter(audit.counts) + Counter(server.host or '' for server in found))
+        return True

@@ -27,7 +27,7 @@ from computeapi.config.backends import (
 from computeapi.config.compute import COMPUTE_GROUP
 from computeapi.config.consoles import CONSOLES, PROXY
 from computeapi.config.database import DATABASE
-from computeapi.config.notifications import NOTIFICATIONS
+from computeapi.config.notifications import NOTIFICATIONS, USAGE_AUDITS
 from computeapi.config.observers import METRICS, TRACING
 from computeapi.config.page import UI
 from computeapi.config.qemu import QEMU
@@ -284,7 +284,7 @@ WSGI = [
 ]
 
 GROUPS: dict[str, Sequence[cfg.Opt]] = {
-    'DEFAULT': [*COMPUTE, *LOGGING, *PROXY],
+    'DEFAULT': [*COMPUTE, *USAGE_AUDITS, *LOGGING, *PROXY],
     'compute': COMPUTE_GROUP,
     'api': API,
     'database': DATABASE,

@@ -27,10 +27,36 @@ NOTIFICATIONS = [
         default=False,
         help='Whether versioned notifications list the volumes of the server.',
     ),
+    cfg.StrOpt(
+        'notify_on_state_change',
+        default='none',
+        choices=[
+            ('none', 'only new tags'),
+            ('vm_state', 'new vm_states, names, descriptions, metadata and tags'),
+            ('vm_and_task_state', 'new task_states, too'),
+        ],
+        help='Of which updates of servers other services are notified, besides the steps of actions.',
+    ),
     cfg.IntOpt(
         'most_waiting',
         default=100_000,
         min=1000,
         help='How many notifications, about, are kept while the broker is unavailable; the oldest are dropped first.',
+    ),
+]
+
+USAGE_AUDITS = [
+    cfg.BoolOpt(
+        'instance_usage_audit',
+        default=False,
+        help='Whether other services are notified, at the end of each period, of all servers that were used in it '
+        '(instance.exists), if notifications are on.',
+    ),
+    cfg.StrOpt(
+        'instance_usage_audit_period',
+        default='month',
+        regex=r'^(hour(@[0-5]?\d)?|day(@([01]?\d|2[0-3]))?|month(@([01]?\d|2[0-8]))?|year(@(0?\d|1[0-2]))?)$',
+        help='The period of usage audits: hour, day, month or year, in UTC. After @, it can start later: hour@30 '
+        'at half past, day@12 at noon, month@15 on the 15th, year@7 in July.',
     ),
 ]

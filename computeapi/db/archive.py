@@ -31,6 +31,7 @@ from computeapi.db.tables.servers import (
     servers,
     tasks,
 )
+from computeapi.db.tables.usage import usage_audits
 from computeapi.db.tables.volume import volume_messages
 from computeapi.states import MigrationStatus, MigrationType
 
@@ -43,6 +44,7 @@ EXPIRING = (
     volume_messages.c.guaranteed_until,
     processes.c.seen_at,
     idempotency_keys.c.expires_at,
+    usage_audits.c.ends_at,
 )
 """The columns that say until when rows are, or were, of use."""
 

@@ -20,7 +20,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 
 from computeapi import __version__
 from computeapi.backends import registry
-from computeapi.compute.notifications import are_on
+from computeapi.compute.notifications.outbox import are_on
 from computeapi.compute.quotas import Quotas
 from computeapi.db import counts, notifications, placement_changes, tasks
 from computeapi.db.engine import Store

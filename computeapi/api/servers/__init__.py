@@ -105,4 +105,4 @@ class Servers(ServerController):
         """Update a server."""
         # For /v2, unknown keys are ignored.
         changes = columns_of(body['server'], OF_V2 if req.legacy else CHANGES)
-        return {'server': UPDATE.render(req, self.cloud.server_attributes.update(server, **changes))}
+        return {'server': UPDATE.render(req, self.cloud.server_attributes.update(req.context, server, **changes))}

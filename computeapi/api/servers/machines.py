@@ -64,7 +64,7 @@ class ServerPassword(ServerController):
     @operation('DELETE', policy=CLEAR_PASSWORD, status=204)
     def clear(self, req: Request, server: Server) -> None:
         """Clear the encrypted password."""
-        self.cloud.server_attributes.update(server, password=None)
+        self.cloud.server_attributes.update(req.context, server, password=None)
 
 
 # ------------------------------------------------------------------ diagnostics

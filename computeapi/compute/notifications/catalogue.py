@@ -1,4 +1,5 @@
-"""Which notifications tell about which steps of a server's actions. The names and objects are those of Nova 34."""
+"""Which notifications there are: about the steps of a server's actions, and others. The names and objects are those of
+Nova 34."""
 
 from typing import NamedTuple
 
@@ -9,12 +10,14 @@ class Notice(NamedTuple):
     unversioned: their name in `compute.instance.<name>.start`, if there are unversioned ones.
     payload: the object that versioned ones contain.
     with_action: whether the end of the step is that of the whole action, whose outcome it shows.
+    source: the part of Nova that sends it.
     """
 
     action: str
     unversioned: str | None = None
     payload: str = 'InstanceActionPayload'
     with_action: bool = True
+    source: str = 'compute'
 
 
 def _plain(action: str) -> list[Notice]:
@@ -68,5 +71,17 @@ NOTICES = {
 }
 """By the name of the step, in the order in which they begin; they end in the opposite order."""
 
-AT_ONCE = {'api_lock': Notice('lock'), 'api_unlock': Notice('unlock')}
+AT_ONCE = {'api_lock': Notice('lock', source='api'), 'api_unlock': Notice('unlock', source='api')}
 """What requests do themselves, by the name of its event: `instance.<action>`."""
+
+UPDATE = Notice('update', 'update', 'InstanceUpdatePayload')
+UPDATE_BY_REQUEST = UPDATE._replace(source='api')
+EXISTS = Notice('exists', 'exists', 'InstanceExistsPayload')
+"""The use of a server in a period: of audits, and whenever its flavor, image or host is about to change."""
+CHANGES_OF_USE = frozenset(
+    {
+        *('compute_rebuild_instance', 'compute_rescue_instance', 'compute_shelve_instance'),
+        *('compute_prep_resize', 'compute_revert_resize'),
+    }
+)
+"""The steps before which the use of a server until then is told."""

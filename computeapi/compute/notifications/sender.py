@@ -4,10 +4,6 @@ import logging
 from collections.abc import Callable
 from datetime import timedelta
 
-from oslo_config import cfg
-
-from computeapi.compute.notifications import are_on
-from computeapi.compute.periodic import Periodic
 from computeapi.db import notifications as rows
 from computeapi.db.engine import Store
 from computeapi.db.notifications import WaitingNotification
@@ -59,14 +55,3 @@ class Sender:
         if not self.away:
             LOG.warning('%d notifications wait for the broker: %s', self.store.query(rows.waiting), refusal)
         self.away = True
-
-
-def sender_of(conf: cfg.ConfigOpts, store: Store) -> Periodic | None:
-    """Sends what is announced in the store; None if notifications are off. cfg.ConfigFileValueError for a broker that
-    is not usable."""
-    if not are_on(conf):
-        return None
-    from computeapi.backends.notifier import Notifier
-
-    sender = Sender(store, Notifier(conf).send)
-    return Periodic('notifications', sender.catch_up, conf.task_sweep_interval, store.announced)

@@ -4,15 +4,22 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from computeapi.compute.audit_periods import Period
 from computeapi.context import Context
 from computeapi.db.servers import Server
 
 
+class States(NamedTuple):
+    vm_state: str | None
+    task_state: str | None
+
+
 class Subject(NamedTuple):
-    """A server in a step of its action.
+    """A server in a step of its action, after an update, or in use.
 
     arguments: of the task.  host: where the step happens.  name: what the hypervisor calls the server.  new_flavor: of
-    its migration.
+    its migration.  before: its states before an update, None if they are the same.  old_name: if it has a new one.
+    period: that of its use.
     """
 
     server: Server
@@ -22,6 +29,13 @@ class Subject(NamedTuple):
     name: str
     new_flavor: dict[str, Any] | None = None
     error: BaseException | None = None
+    before: States | None = None
+    old_name: str | None = None
+    period: Period | None = None
+
+    @property
+    def states(self) -> States:
+        return States(self.server.vm_state, self.server.task_state)
 
     def argument(self, name: str) -> str | None:
         found: str | None = self.arguments.get(name)

@@ -10,7 +10,7 @@ from computeapi.db.servers import Server
 def payload(subject: Subject, event_type: str) -> dict[str, Any]:
     """The server in flat fields, and the addresses, in which IP addresses are repeated with those of the interface."""
     server = subject.server
-    data = _server(server) | {'fixed_ips': addresses(server)}
+    data = _server(server) | {'fixed_ips': addresses(server)} | _period(subject) | _update(subject, event_type)
     if subject.error is not None:
         error = subject.error
         data |= {'code': 500, 'message': str(error), 'exception': type(error).__name__}
@@ -57,6 +57,28 @@ def _server(server: Server) -> dict[str, Any]:
         'image_meta': {**server.image_properties, 'base_image_ref': server.image_id or ''},
         'metadata': server.metadata,
     }
+
+
+def _period(subject: Subject) -> dict[str, Any]:
+    if subject.period is None:
+        return {}
+    return {
+        'audit_period_beginning': moment(subject.period.begin),
+        'audit_period_ending': moment(subject.period.end),
+        'bandwidth': {},
+    }
+
+
+def _update(subject: Subject, event_type: str) -> dict[str, Any]:
+    if event_type != 'compute.instance.update':
+        return {}
+    server, before = subject.server, subject.before or subject.states
+    states = {
+        'old_state': before.vm_state,
+        'old_task_state': before.task_state,
+        'new_task_state': server.task_state,
+    }
+    return states | ({'old_display_name': subject.old_name} if subject.old_name else {})
 
 
 def addresses(server: Server) -> list[dict[str, Any]]:

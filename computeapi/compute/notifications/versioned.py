@@ -15,6 +15,7 @@ from computeapi.db.servers import Server
 Object = dict[str, Any]
 
 VERSIONS = {
+    'AuditPeriodPayload': '1.0',
     'BlockDevicePayload': '1.0',
     'ExceptionPayload': '1.1',
     'FlavorPayload': '1.4',
@@ -27,6 +28,9 @@ VERSIONS = {
     'InstanceActionVolumePayload': '1.7',
     'InstanceActionVolumeSwapPayload': '1.9',
     'InstanceCreatePayload': '1.13',
+    'InstanceExistsPayload': '2.1',
+    'InstanceStateUpdatePayload': '1.0',
+    'InstanceUpdatePayload': '2.1',
     'IpPayload': '1.0',
     'KeypairPayload': '1.0',
 }
@@ -38,7 +42,10 @@ FLAVOR = (
 
 def payload(subject: Subject, name: str, *, disks: bool) -> Object:
     """The object of that name. disks: whether it lists the volumes of the server."""
-    return made(name, _server(subject, disks=disks) | MORE[name](subject))
+    data = _server(subject, disks=disks) | MORE[name](subject)
+    if name not in FAULTLESS:
+        data['fault'] = None if subject.error is None else fault(subject.error)
+    return made(name, data)
 
 
 def made(name: str, data: Object) -> Object:
@@ -89,7 +96,6 @@ def _server(subject: Subject, *, disks: bool) -> Object:
         'request_id': context.request_id,
         'action_initiator_user': context.user_id,
         'action_initiator_project': context.project_id,
-        'fault': None if subject.error is None else fault(subject.error),
     }
 
 
@@ -165,9 +171,33 @@ def _resize_prep(subject: Subject) -> Object:
     return {'new_flavor': None if subject.new_flavor is None else flavor(subject.new_flavor)}
 
 
+def _exists(subject: Subject) -> Object:
+    period = subject.period
+    assert period is not None
+    data = {'audit_period_beginning': seconds(period.begin), 'audit_period_ending': seconds(period.end)}
+    return {'audit_period': made('AuditPeriodPayload', data)}
+
+
+def _update(subject: Subject) -> Object:
+    before, after = subject.before or subject.states, subject.states
+    states = {
+        'old_state': before.vm_state,
+        'state': after.vm_state,
+        'old_task_state': before.task_state,
+        'new_task_state': after.task_state,
+    }
+    return _exists(subject) | {
+        'state_update': made('InstanceStateUpdatePayload', states),
+        'old_display_name': subject.old_name,
+        'tags': sorted(subject.server.tags),
+    }
+
+
 MORE: dict[str, Callable[[Subject], Object]] = {
     'InstanceActionPayload': lambda subject: {},
     'InstanceCreatePayload': _create,
+    'InstanceExistsPayload': _exists,
+    'InstanceUpdatePayload': _update,
     'InstanceActionRebuildPayload': lambda subject: {
         'trusted_image_certificates': subject.server.trusted_image_certificates
     },
@@ -182,3 +212,6 @@ MORE: dict[str, Callable[[Subject], Object]] = {
     },
 }
 """The fields that an object has besides those of the server."""
+
+FAULTLESS = frozenset({'InstanceExistsPayload', 'InstanceUpdatePayload'})
+"""The objects that do not tell about the step of an action, which can fail."""

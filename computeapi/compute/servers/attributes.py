@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from computeapi.compute.platform import Platform
+from computeapi.context import Context
 from computeapi.db import servers
-from computeapi.db.engine import Store
 from computeapi.db.servers import Server
 from computeapi.errors import Conflict, ServerNotFound
 
@@ -11,10 +12,10 @@ from computeapi.errors import Conflict, ServerNotFound
 class ServerAttributes:
     """Changes what needs no work on a host."""
 
-    def __init__(self, store: Store):
-        self.store, self.clock = store, store.clock
+    def __init__(self, platform: Platform):
+        self.store, self.clock, self.notifications = platform.store, platform.clock, platform.notifications
 
-    def update(self, server: Server, **changes: Any) -> Server:
+    def update(self, context: Context, server: Server, **changes: Any) -> Server:
         """Change columns of the row that nothing else depends on; returns the updated server.
 
         Conflict for a pinned_availability_zone that the server cannot be pinned to.
@@ -29,6 +30,10 @@ class ServerAttributes:
                 check_pin(current, zone)
             if not servers.change(connection, server.uuid, values, task_states=None):
                 raise ServerNotFound(id=server.uuid)
+            if self.notifications is not None:
+                renamed = changes.get('name', server.name) != server.name
+                old_name = server.name if renamed else None
+                self.notifications.updated(connection, context, server.uuid, old_name=old_name)
         for name, value in values.items():
             setattr(server, name, value)
         return server

@@ -7,6 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi.backends.hypervisor import require
+from computeapi.compute.notifications.subject import States
 from computeapi.compute.platform import Platform
 from computeapi.compute.servers import leftovers
 from computeapi.compute.tasks.job import FAULT, fault_of
@@ -62,10 +63,11 @@ class Changes:
         action_id = actions.start(connection, context, server.uuid, transition.name, self.clock())
         self.tasks.add(connection, transition, server.uuid, context, arguments, action_id=action_id)
 
-    def withdraw(self, connection: sa.Connection, server: Server, transition: Transition) -> None:
+    def withdraw(self, connection: sa.Connection, context: Context, server: Server, transition: Transition) -> None:
         """Take back a transition: the state, the action and the task. A worker that has the task can do no more."""
         now = self.clock()
         rows.change(connection, server.uuid, {'task_state': None, 'updated_at': now}, task_states=transition.doing)
+        self.tell_states(connection, context, server, vm_state=server.vm_state, task_state=None)
         for action_id in self.tasks.remove(connection, transition, server.uuid):
             actions.finish(connection, action_id, now)
 
@@ -83,6 +85,16 @@ class Changes:
                 check(context, current, transition)
             raise refusal(current, server.uuid, transition)
         refuse_shares(connection, server, transition)
+        if not transition.beside:
+            self.tell_states(connection, context, server, vm_state=server.vm_state, task_state=transition.during)
+
+    def tell_states(
+        self, connection: sa.Connection, context: Context, server: Server, *, vm_state: str, task_state: str | None
+    ) -> None:
+        """Notify others of the new states of a server, which is as it was before."""
+        if self.platform.notifications is not None:
+            before, after = States(server.vm_state, server.task_state), States(vm_state, task_state)
+            self.platform.notifications.moved_on(connection, context, server.uuid, before, after)
 
     @contextmanager
     def prepared(

@@ -206,7 +206,7 @@ class LiveMigrations:
             allocations.lock_hosts(connection, server.uuid)
             if not server_migrations.change(connection, migration.id, values, WAITING):
                 return False
-            self.changes.withdraw(connection, server, LIVE_MIGRATE)
+            self.changes.withdraw(connection, context, server, LIVE_MIGRATE)
             allocations.release(connection, server.uuid, keep=server.host)
             if migration.dest_host is not None:
                 leaving = {'host': migration.dest_host}

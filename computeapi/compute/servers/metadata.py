@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Mapping
 
+import sqlalchemy as sa
+
+from computeapi.compute.platform import Platform
 from computeapi.compute.quotas import Quotas, check_metadata
 from computeapi.compute.servers.changes import locked
 from computeapi.compute.tasks.transition import Requirement
 from computeapi.context import Context
 from computeapi.db import servers
-from computeapi.db.engine import Store
 from computeapi.db.servers import Server
 from computeapi.errors import Invalid, NotFound
 from computeapi.states import VMState
@@ -22,8 +24,9 @@ DELETE = Requirement('delete metadata', allowed=ALLOWED, while_doing=None)
 class ServerMetadataManager:
     """Errors: Invalid, OverQuota; ServerLocked, Conflict if the server's state does not allow it."""
 
-    def __init__(self, store: Store, quotas: Quotas):
-        self.store, self.quotas, self.clock = store, quotas, store.clock
+    def __init__(self, platform: Platform, quotas: Quotas):
+        self.store, self.clock, self.notifications = platform.store, platform.clock, platform.notifications
+        self.quotas = quotas
 
     def add(self, context: Context, server: Server, items: Mapping[str, str]) -> dict[str, str]:
         """Set these items, keep the others, and return all of them."""
@@ -40,7 +43,7 @@ class ServerMetadataManager:
             metadata = change(locked(connection, context, server, UPDATE).metadata)
             check_items(metadata)
             check_metadata(limits, len(metadata))
-            servers.update(connection, server.uuid, {'metadata': metadata, 'updated_at': self.clock()})
+            self._write(connection, context, server, metadata)
         return metadata
 
     def delete(self, context: Context, server: Server, key: str) -> None:
@@ -50,7 +53,12 @@ class ServerMetadataManager:
         with self.store.write() as connection:
             current = locked(connection, context, server, DELETE).metadata
             rest = {name: value for name, value in current.items() if name != key}
-            servers.update(connection, server.uuid, {'metadata': rest, 'updated_at': self.clock()})
+            self._write(connection, context, server, rest)
+
+    def _write(self, connection: sa.Connection, context: Context, server: Server, metadata: Mapping[str, str]) -> None:
+        servers.update(connection, server.uuid, {'metadata': metadata, 'updated_at': self.clock()})
+        if self.notifications is not None:
+            self.notifications.updated(connection, context, server.uuid)
 
 
 def check_items(metadata: Mapping[str, str]) -> None:

@@ -3,11 +3,13 @@
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+import sqlalchemy as sa
+
+from computeapi.compute.platform import Platform
 from computeapi.compute.servers.changes import locked
 from computeapi.compute.tasks.transition import Requirement
 from computeapi.context import Context
 from computeapi.db import servers
-from computeapi.db.engine import Store
 from computeapi.db.servers import TAGS, Server
 from computeapi.errors import Invalid, NotFound
 from computeapi.states import VMState
@@ -24,15 +26,15 @@ DELETE = replace(UPDATE_ALL, name='delete tag')
 class ServerTagManager:
     """Errors: ServerNotFound; Conflict if the server's state does not allow it."""
 
-    def __init__(self, store: Store):
-        self.store = store
+    def __init__(self, platform: Platform):
+        self.store, self.notifications = platform.store, platform.notifications
 
     def replace(self, context: Context, server: Server, tags: Collection[str]) -> Sequence[str]:
         """Replace the tags; returns them in the stored order."""
         kept = sorted(set(tags))
         with self.store.write() as connection:
             locked(connection, context, server, UPDATE_ALL if kept else DELETE_ALL)
-            servers.set_tags(connection, server.uuid, kept)
+            self._write(connection, context, server, kept)
         return kept
 
     def add(self, context: Context, server: Server, tag: str) -> bool:
@@ -43,7 +45,7 @@ class ServerTagManager:
                 return False
             if len(tags) >= MAX_TAGS:
                 raise Invalid(f'The number of tags exceeded the per-server limit {MAX_TAGS}')
-            servers.set_tags(connection, server.uuid, [*tags, tag])
+            self._write(connection, context, server, [*tags, tag])
             return True
 
     def delete(self, context: Context, server: Server, tag: str) -> None:
@@ -52,4 +54,9 @@ class ServerTagManager:
             tags = locked(connection, context, server, DELETE, (TAGS,)).tags
             if tag not in tags:
                 raise NotFound(f"Instance {server.uuid} has no tag '{tag}'")
-            servers.set_tags(connection, server.uuid, [other for other in tags if other != tag])
+            self._write(connection, context, server, [other for other in tags if other != tag])
+
+    def _write(self, connection: sa.Connection, context: Context, server: Server, tags: Sequence[str]) -> None:
+        servers.set_tags(connection, server.uuid, tags)
+        if self.notifications is not None:
+            self.notifications.tagged(connection, context, server.uuid)

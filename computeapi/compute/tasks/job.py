@@ -13,7 +13,8 @@ import sqlalchemy as sa
 
 from computeapi.backends.hypervisor import Hypervisor, NotYet, PowerState
 from computeapi.compute.hosts import is_host_up
-from computeapi.compute.notifications import ActionNotices
+from computeapi.compute.notifications.actions import ActionNotices
+from computeapi.compute.notifications.subject import States
 from computeapi.compute.platform import Platform
 from computeapi.compute.tasks.fence import OVERTAKEN, Fence, Superseded
 from computeapi.compute.tasks.queue import thawed
@@ -190,6 +191,8 @@ class Job:
             vm_states = (vm_state,) if 'vm_state' in values and task_state else None
             if not rows.change(connection, self.server.uuid, values, vm_states=vm_states, task_states=(task_state,)):
                 raise Superseded()
+            after = States(values.get('vm_state', vm_state), values.get('task_state', task_state))
+            self.notices.moved_on(connection, States(vm_state, task_state), after)
         for event in self.beginning:
             self._begin(connection, event)
             self._open(event)

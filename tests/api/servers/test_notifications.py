@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from computeapi.compute.notifications.catalogue import NOTICES
-from computeapi.db import notifications as rows
 from tests.api.servers.conftest import BOB, IMAGE, NETWORK
 from tests.interruptible import Interruptible, Killed
+from tests.notified import around, data, names, taken
 
 ADMIN = 'admin:admin'
 OBJECTS = json.loads((Path(__file__).parents[2] / 'samples/notifications/objects.json').read_text())
@@ -17,8 +17,7 @@ MOST_STEPS = 200
 BOOT = ['create.start', 'create.end']
 END = ['delete.start', 'shutdown.start', 'shutdown.end', 'delete.end']
 RESIZE = ('resize', {'flavorRef': '2'})
-RESIZED = ['resize_prep.start', 'resize_prep.end', 'resize.start', 'resize.end']
-RESIZED += ['resize_finish.start', 'resize_finish.end']
+RESIZED = ['exists', *around('resize_prep', 'resize', 'resize_finish')]
 
 
 @pytest.fixture
@@ -37,25 +36,7 @@ def conf(conf, request):
 @pytest.fixture
 def told(store):
     """told(): the notifications since the last call."""
-
-    def read():
-        found = store.query(rows.NOTIFICATIONS.all, rows.OLDEST)
-        store.change(rows.delete, found)
-        return found
-
-    return read
-
-
-def names(notifications):
-    return [each.event_type.removeprefix('instance.') for each in notifications]
-
-
-def data(notification):
-    return notification.payload['nova_object.data']
-
-
-def around(*actions):
-    return [f'{action}.{phase}' for action in actions for phase in ('start', 'end')]
+    return lambda: taken(store)
 
 
 @pytest.mark.parametrize(
@@ -68,17 +49,20 @@ def around(*actions):
         ([('pause',), ('unpause',)], around('unpause')),
         ([('suspend',)], around('suspend')),
         ([('suspend',), ('resume',)], around('resume')),
-        ([('rescue', {})], around('rescue')),
+        ([('rescue', {})], ['exists', *around('rescue')]),
         ([('rescue', {}), ('unrescue',)], around('unrescue')),
-        ([('rebuild', {'imageRef': IMAGE})], around('rebuild')),
-        ([('os-stop',), ('rebuild', {'imageRef': IMAGE})], ['rebuild.start', *around('power_off'), 'rebuild.end']),
+        ([('rebuild', {'imageRef': IMAGE})], ['exists', *around('rebuild')]),
+        (
+            [('os-stop',), ('rebuild', {'imageRef': IMAGE})],
+            ['exists', 'rebuild.start', *around('power_off'), 'rebuild.end'],
+        ),
         ([('createImage', {'name': 'image'})], around('snapshot')),
         ([('createBackup', {'name': 'b', 'backup_type': 'daily', 'rotation': 1})], around('snapshot')),
-        ([('shelve',)], around('shelve', 'shelve_offload')),
+        ([('shelve',)], ['exists', *around('shelve', 'shelve_offload')]),
         ([('shelve',), ('unshelve',)], around('unshelve')),
         ([RESIZE], RESIZED),
         ([RESIZE, ('confirmResize',)], around('resize_confirm')),
-        ([RESIZE, ('revertResize',)], around('resize_revert')),
+        ([RESIZE, ('revertResize',)], ['exists', *around('resize_revert')]),
         ([('migrate',)], RESIZED),
         ([('forceDelete',)], END),
         ([('shelve',), ('forceDelete',)], END),
@@ -115,8 +99,8 @@ def test_a_boot_is_told_with_the_states_that_clients_see(create, settle, told, w
 def test_the_end_of_an_action_shows_its_outcome(act, server, told):
     told()
     act(server, 'rescue', {})
-    begun, ended = map(data, told())
-    assert (begun['state'], begun['task_state']) == ('active', 'rescuing')
+    used, begun, ended = map(data, told())
+    assert used['audit_period'] and (begun['state'], begun['task_state']) == ('active', 'rescuing')
     assert (ended['state'], ended['task_state'], ended['rescue_image_ref']) == ('rescued', None, IMAGE)
 
 
@@ -153,6 +137,7 @@ def test_every_object_has_the_fields_of_its_version(act, api, create, server, se
     settle()
     world.service.conf.set_override('fail', ['power_on'], 'simulated')
     act(server, 'os-start')
+    api.put(f'{path}/tags/new', version='2.26', as_=BOB)
     seen = {}
     for notification in told():
         remember(notification.payload, seen)
@@ -260,7 +245,7 @@ def test_unversioned_notifications(create, settle, told, act):
     act(server, 'migrate', as_=ADMIN)
     prefix = 'compute.instance.'
     assert [each.event_type.removeprefix(prefix) for each in told()] == [
-        *('resize.prep.start', 'resize.prep.end', 'resize.start', 'resize.end'),
+        *('exists', 'resize.prep.start', 'resize.prep.end', 'resize.start', 'resize.end'),
         *('finish_resize.start', 'finish_resize.end'),
     ]
 
@@ -300,10 +285,10 @@ def test_the_steps_in_the_catalogue_exist():
 @pytest.mark.parametrize(
     ('before', 'change', 'wanted'),
     [
-        ([], ('rescue', {}), around('rescue')),
-        ([], ('shelve',), around('shelve', 'shelve_offload')),
+        ([], ('rescue', {}), ['exists', *around('rescue')]),
+        ([], ('shelve',), ['exists', *around('shelve', 'shelve_offload')]),
         ([('shelve',)], ('unshelve',), around('unshelve')),
-        ([], ('rebuild', {'imageRef': IMAGE}), around('rebuild')),
+        ([], ('rebuild', {'imageRef': IMAGE}), ['exists', *around('rebuild')]),
         ([], RESIZE, RESIZED),
         ([], ('forceDelete',), END),
     ],

@@ -2,6 +2,7 @@
 
 import pytest
 
+from computeapi.context import Context
 from computeapi.errors import Conflict
 
 OWNER, ADMIN, STRANGER, READER = 'bob:project', 'admin:project', 'eve:other', 'ron:project:reader'
@@ -102,7 +103,7 @@ def test_a_server_is_not_pinned_to_a_zone_that_it_has_just_left(service, servers
     server = servers.get(servers.add())
     servers.change(server.uuid, availability_zone='other')
     with pytest.raises(Conflict):
-        service.cloud.server_attributes.update(server, **{ZONE: 'nova'})
+        service.cloud.server_attributes.update(Context(), server, **{ZONE: 'nova'})
     assert servers.get(server.uuid).pinned_availability_zone is None
 
 

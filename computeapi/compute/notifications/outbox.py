@@ -1,0 +1,59 @@
+"""Writes notifications into the outbox, the table from which `Sender` takes them."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from oslo_config import cfg
+
+from computeapi.context import Context
+from computeapi.db import notifications as rows
+
+ERROR, INFO = 'error', 'info'
+UNVERSIONED, VERSIONED = 'unversioned', 'versioned'
+CALLER = ('user_id', 'project_id', 'user_name', 'project_name', 'is_admin', 'request_id', 'global_request_id')
+"""What a notification says of the caller; not its token."""
+NOBODY = Context()
+"""The caller of what the service does on its own account."""
+
+
+class Outbox:
+    """formats: which ones are on."""
+
+    def __init__(self, conf: cfg.ConfigOpts, clock: Callable[[], datetime]):
+        self.clock, self.most_waiting = clock, conf.notifications.most_waiting
+        wanted = conf.notifications.notification_format
+        self.formats = [each for each in (UNVERSIONED, VERSIONED) if wanted in (each, 'both')]
+
+    def add(
+        self,
+        connection: sa.Connection,
+        context: Context,
+        form: str,
+        publisher_id: str,
+        event_type: str,
+        payload: dict[str, Any],
+        priority: str = INFO,
+    ) -> None:
+        """Write a notification in the transaction that it tells about, unless its format is off."""
+        if form in self.formats:
+            rows.add(
+                connection,
+                self.most_waiting,
+                created_at=self.clock(),
+                format=form,
+                priority=priority,
+                publisher_id=publisher_id,
+                event_type=event_type,
+                context=_described(context),
+                payload=payload,
+            )
+
+
+def are_on(conf: cfg.ConfigOpts) -> bool:
+    return bool(conf.notifications.notification_format != 'none')
+
+
+def _described(context: Context) -> dict[str, Any]:
+    return {name: getattr(context, name) for name in CALLER} | {'roles': sorted(context.roles)}

@@ -1,0 +1,172 @@
+"""The notifications about servers: the steps of their actions, their updates, and their use."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from oslo_config import cfg
+
+from computeapi.compute.audit_periods import AuditPeriods, Period
+from computeapi.compute.notifications import unversioned, versioned
+from computeapi.compute.notifications.catalogue import (
+    AT_ONCE,
+    CHANGES_OF_USE,
+    EXISTS,
+    NOTICES,
+    UPDATE,
+    UPDATE_BY_REQUEST,
+    Notice,
+)
+from computeapi.compute.notifications.outbox import ERROR, INFO, NOBODY, UNVERSIONED, VERSIONED, Outbox, are_on
+from computeapi.compute.notifications.subject import States, Subject
+from computeapi.context import Context
+from computeapi.db import server_migrations, servers
+from computeapi.db.servers import Server
+
+NEEDS = (servers.TAGS, servers.VOLUMES)
+
+
+class NotifiedStep(NamedTuple):
+    """A step of a server's action. arguments: of its task."""
+
+    name: str
+    host: str | None
+    server_id: str
+    context: Context
+    arguments: Mapping[str, Any]
+
+
+class ServerNotifications:
+    """Writes the notifications about servers, in the transaction of what they tell about."""
+
+    def __init__(self, conf: cfg.ConfigOpts, clock: Callable[[], datetime]):
+        self.outbox, self.clock, self.periods = Outbox(conf, clock), clock, AuditPeriods(conf)
+        self.host, self.name_template = conf.host, conf.instance_name_template
+        self.with_disks = conf.notifications.bdms_in_notifications
+        self.told_states = conf.notifications.notify_on_state_change
+
+    # ------------------------------------------------------------ actions
+
+    def begun(self, connection: sa.Connection, step: NotifiedStep) -> None:
+        """Tell about the beginning of a step, and first about the use of the server until then if it changes that."""
+        if step.name in CHANGES_OF_USE:
+            self._tell(connection, self._subject(connection, step, period=self._current()), [EXISTS])
+        self._tell_step(connection, step, NOTICES.get(step.name, []), 'start')
+
+    def ended(self, connection: sa.Connection, step: NotifiedStep, *, with_action: bool) -> None:
+        """Tell about the end of a step, unless that is told with the end of the action, or (with_action) the latter."""
+        notices = [each for each in reversed(NOTICES.get(step.name, [])) if each.with_action == with_action]
+        self._tell_step(connection, step, notices, 'end')
+
+    def failed(
+        self, connection: sa.Connection, step: NotifiedStep, error: BaseException, *, with_action: bool = False
+    ) -> None:
+        """Tell that a step has failed, or (with_action) that the action has failed after it."""
+        notices = [each for each in reversed(NOTICES.get(step.name, [])) if each.with_action or not with_action]
+        self._tell_step(connection, step, notices, 'error', error)
+
+    def happened(self, connection: sa.Connection, context: Context, server_id: str, event: str) -> None:
+        """Tell about something that a request has done."""
+        notices = [AT_ONCE[event]] if event in AT_ONCE else []
+        self._tell_step(connection, NotifiedStep(event, self.host, server_id, context, {}), notices, None)
+
+    def _tell_step(
+        self,
+        connection: sa.Connection,
+        step: NotifiedStep,
+        notices: list[Notice],
+        phase: str | None,
+        error: BaseException | None = None,
+    ) -> None:
+        if notices:
+            self._tell(connection, self._subject(connection, step, error=error), notices, phase)
+
+    # ------------------------------------------------------------ updates and use
+
+    def moved_on(
+        self, connection: sa.Connection, context: Context, server_id: str, before: States, after: States
+    ) -> None:
+        """Tell about new states, if such changes are to be told. before: as they were; after: as they are."""
+        told = {'vm_state': before.vm_state != after.vm_state, 'vm_and_task_state': before != after}
+        if told.get(self.told_states):
+            self._update(connection, UPDATE, context, server_id, before=before)
+
+    def updated(
+        self, connection: sa.Connection, context: Context, server_id: str, *, old_name: str | None = None
+    ) -> None:
+        """Tell about other changes, which are told wherever those of states are. old_name: if there is a new one."""
+        if self.told_states != 'none':
+            self._update(connection, UPDATE_BY_REQUEST, context, server_id, old_name=old_name)
+
+    def tagged(self, connection: sa.Connection, context: Context, server_id: str) -> None:
+        """Tell about new tags, which is always told."""
+        self._update(connection, UPDATE_BY_REQUEST, context, server_id)
+
+    def created(self, connection: sa.Connection, context: Context, server_ids: Sequence[str]) -> None:
+        """Tell about new servers wherever states are told: no action of theirs has begun."""
+        if self.told_states != 'none':
+            self._tell_all(connection, context, servers.alive(connection, server_ids), UPDATE, self._current())
+
+    def existed(self, connection: sa.Connection, found: Sequence[Server], period: Period) -> None:
+        """Tell that these servers were used in a period."""
+        self._tell_all(connection, NOBODY, found, EXISTS, period)
+
+    def _tell_all(
+        self, connection: sa.Connection, context: Context, found: Sequence[Server], notice: Notice, period: Period
+    ) -> None:
+        servers.load(connection, found, NEEDS)
+        for server in found:
+            subject = Subject(server, context, {}, server.host or self.host, self._domain_name(server), period=period)
+            self._tell(connection, subject, [notice])
+
+    def _update(
+        self, connection: sa.Connection, notice: Notice, context: Context, server_id: str, **facts: Any
+    ) -> None:
+        host = self.host if notice is UPDATE_BY_REQUEST else None
+        step = NotifiedStep(notice.action, host, server_id, context, {})
+        self._tell(connection, self._subject(connection, step, period=self._current(), **facts), [notice])
+
+    def _current(self) -> Period:
+        return self.periods.current(self.clock())
+
+    # ------------------------------------------------------------ writing
+
+    def _subject(self, connection: sa.Connection, step: NotifiedStep, **facts: Any) -> Subject | None:
+        """The server as it is in this transaction; None if it is archived already."""
+        server = servers.get(connection, step.server_id, needs=NEEDS, deleted=True)
+        if server is None:
+            return None
+        host, flavor = step.host or server.host or self.host, _new_flavor(connection, step.arguments)
+        return Subject(server, step.context, step.arguments, host, self._domain_name(server), flavor, **facts)
+
+    def _domain_name(self, server: Server) -> str:
+        return str(self.name_template % server.id)
+
+    def _tell(
+        self, connection: sa.Connection, subject: Subject | None, notices: list[Notice], phase: str | None = None
+    ) -> None:
+        if subject is None:
+            return
+        priority = INFO if subject.error is None else ERROR
+        for notice in notices:
+            if notice.unversioned is not None and UNVERSIONED in self.outbox.formats:
+                event_type = '.'.join(filter(None, ('compute.instance', notice.unversioned, phase)))
+                publisher, payload = f'{notice.source}.{subject.host}', unversioned.payload(subject, event_type)
+                self.outbox.add(connection, subject.context, UNVERSIONED, publisher, event_type, payload, priority)
+            if VERSIONED in self.outbox.formats:
+                event_type = '.'.join(filter(None, ('instance', notice.action, phase)))
+                payload = versioned.payload(subject, notice.payload, disks=self.with_disks)
+                publisher = f'nova-{notice.source}:{subject.host}'
+                self.outbox.add(connection, subject.context, VERSIONED, publisher, event_type, payload, priority)
+
+
+def notifications_of(conf: cfg.ConfigOpts, clock: Callable[[], datetime]) -> ServerNotifications | None:
+    """None if they are off."""
+    return ServerNotifications(conf, clock) if are_on(conf) else None
+
+
+def _new_flavor(connection: sa.Connection, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The flavor of the migration that the task is about, if any."""
+    migration = arguments.get('migration_id') and server_migrations.get(connection, arguments['migration_id'])
+    return migration.new_flavor if migration else None
