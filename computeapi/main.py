@@ -24,6 +24,7 @@ from computeapi.compute.audit import CloudAudit
 from computeapi.compute.hosts import HostRegistry, is_host_up
 from computeapi.compute.mirror import Mirror
 from computeapi.compute.notifications.servers import notifications_of
+from computeapi.compute.notifications.services import service_notifications_of
 from computeapi.compute.periodic import Periodic
 from computeapi.compute.platform import Platform
 from computeapi.compute.publishers import publishers_of
@@ -192,6 +193,7 @@ class Service:
             beat_seconds=self.conf.report_interval,
             clock=self.store.clock,
             upkeep=self.upkeep,
+            notifications=service_notifications_of(self.conf, self.store.clock),
         )
 
     def upkeep(self) -> None:

@@ -81,14 +81,14 @@ class Hosts(ComputeController):
             answer['maintenance_mode'] = self.maintain(req, service, enables(body['maintenance_mode']))
         if 'status' in body:
             change = self.cloud.services.enable if enables(body['status']) else self.cloud.services.disable
-            answer['status'] = 'disabled' if change(service).service.disabled else 'enabled'
+            answer['status'] = 'disabled' if change(req.context, service).service.disabled else 'enabled'
         return answer
 
     def maintain(self, req: Request, service: ComputeService, begins: bool) -> str:
         if begins:
             self.cloud.host_power.maintain(req.context, service)
         else:
-            self.cloud.host_power.end_maintenance(service)
+            self.cloud.host_power.end_maintenance(req.context, service)
         return 'on_maintenance' if begins else 'off_maintenance'
 
     @operation('GET', '/{id}/reboot', policy=REBOOT, response=powered('reboot'), errors=(501,))

@@ -132,16 +132,17 @@ class Services(ComputeController):
         if id not in req.behaviour.actions:
             raise NotFound('Unknown action')
         check_action(id, body)
-        shown = CHANGED.render(req, self.act(id, body))
+        shown = CHANGED.render(req, self.act(req, id, body))
         return {'service': {name: shown[name] for name in ('host', 'binary', *SHOWN_AFTER[id])}}
 
-    def act(self, action: str, body: Any) -> ServiceStatus:
+    def act(self, req: Request, action: str, body: Any) -> ServiceStatus:
         service = self.cloud.services.find(host=body['host'], binary=body['binary']).service
         if action == 'enable':
-            return self.cloud.services.enable(service)
+            return self.cloud.services.enable(req.context, service)
         if action == 'force-down':
-            return self.cloud.services.force_down(service, spoken(body['forced_down']))
-        return self.cloud.services.disable(service, body['disabled_reason'] if action == 'disable-log-reason' else None)
+            return self.cloud.services.force_down(req.context, service, spoken(body['forced_down']))
+        reason = body['disabled_reason'] if action == 'disable-log-reason' else None
+        return self.cloud.services.disable(req.context, service, reason)
 
     @api_version(BY_UUID)
     def update(self, req: Request, id: str, body: Any) -> dict[str, Any]:
@@ -157,23 +158,23 @@ class Services(ComputeController):
             raise Invalid("No updates were requested. Fields 'status' or 'forced_down' should be specified.")
         # The change that may be refused comes first, so that nothing is changed in that case.
         if 'forced_down' in body:
-            status = self.cloud.services.force_down(status.service, spoken(body['forced_down']))
+            status = self.cloud.services.force_down(req.context, status.service, spoken(body['forced_down']))
         if wanted == 'enabled':
-            status = self.cloud.services.enable(status.service)
+            status = self.cloud.services.enable(req.context, status.service)
         elif wanted == 'disabled':
-            status = self.cloud.services.disable(status.service, body.get('disabled_reason'))
+            status = self.cloud.services.disable(req.context, status.service, body.get('disabled_reason'))
         return {'service': SERVICE.render(req, status)}
 
     @operation('DELETE', '/{id}', policy=DELETE, status=204, errors=(409,))
     def delete(self, req: Request, id: str) -> None:
         """Delete a service that is no longer used, by its number."""
         integer_id(id)
-        self.cloud.services.delete(id)
+        self.cloud.services.delete(req.context, id)
 
     @api_version(BY_UUID)
     def delete(self, req: Request, id: str) -> None:
         """Delete a service that is no longer used, by its UUID."""
-        self.cloud.services.delete(uuid_id(id))
+        self.cloud.services.delete(req.context, uuid_id(id))
 
 
 def check_action(action: str, body: Any) -> None:

@@ -49,14 +49,14 @@ class HostPower:
     def maintain(self, context: Context, service: ComputeService) -> None:
         """Disable the host's service and live-migrate its running servers, as far as possible."""
         require(self.platform.hypervisor, Capability.HOST_MAINTENANCE, service.host)
-        self.services.disable(service, MAINTENANCE)
+        self.services.disable(context, service, MAINTENANCE)
         for server in self.store.query(servers.on_host, service.host, RUNNING):
             try:
                 self.live_migrations.live_migrate(context, server, None)
             except Error as error:
                 LOG.info('Server %s stays on %s, which is in maintenance: %s', server.uuid, service.host, error)
 
-    def end_maintenance(self, service: ComputeService) -> None:
+    def end_maintenance(self, context: Context, service: ComputeService) -> None:
         """Enable the service again if the host is in maintenance; otherwise it is left unchanged."""
         if service.disabled and service.disabled_reason == MAINTENANCE:
-            self.services.enable(service)
+            self.services.enable(context, service)

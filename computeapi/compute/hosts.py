@@ -9,6 +9,8 @@ from sqlalchemy.exc import IntegrityError
 
 from computeapi.backends.hypervisor import Host
 from computeapi.clock import utcnow
+from computeapi.compute.notifications.outbox import NOBODY
+from computeapi.compute.notifications.services import ServiceNotifications
 from computeapi.compute.periodic import Periodic
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler.hosts import is_up
@@ -23,7 +25,7 @@ class HostRegistry:
     heartbeats.
 
     hosts: returns those hosts; hosts with agents report by themselves.  control: the host name of the control services;
-    None: the process does none of their work.  upkeep: maintains the hosts.
+    None: the process does none of their work.  upkeep: maintains the hosts.  notifications: about new services.
     """
 
     def __init__(
@@ -35,8 +37,10 @@ class HostRegistry:
         beat_seconds: float,
         clock: Callable[[], datetime] = utcnow,
         upkeep: Callable[[], None] = lambda: None,
+        notifications: ServiceNotifications | None = None,
     ):
         self.store, self.hosts, self.control, self.clock = store, hosts, control, clock
+        self.notifications = notifications
         self.beat = Periodic('heartbeat', self.report, beat_seconds)
         # It may take longer than a host may go without a heartbeat.
         self.care = Periodic('upkeep', upkeep, beat_seconds)
@@ -61,14 +65,27 @@ class HostRegistry:
     def _register(self) -> None:
         hosts, now = self.hosts(), self.clock()
         with self.store.write() as connection:
-            _register(connection, hosts, now)
+            self._register_hosts(connection, hosts, now)
             self._control(connection, now)
+
+    def _register_hosts(self, connection: sa.Connection, hosts: Sequence[Host], now: datetime) -> None:
+        cells.register(connection, {host.cell for host in hosts})
+        for host in hosts:
+            if host.on:
+                self._is_seen(connection, host.name, COMPUTE, now)
+            hypervisors.register(connection, host.hypervisor_hostname, _facts(host) | {'started_at': now}, now)
+
+    def _is_seen(self, connection: sa.Connection, host: str, binary: str, now: datetime) -> None:
+        """Record a heartbeat, and notify others of a new service."""
+        new = services.is_seen(connection, host, binary, now)
+        if new is not None and self.notifications is not None:
+            self.notifications.add(connection, NOBODY, new, 'create')
 
     def _control(self, connection: sa.Connection, now: datetime) -> None:
         """Send the heartbeats of the control services, which recreates rows that were deleted while they work."""
         if self.control is not None:
             for binary in CONTROL:
-                services.is_seen(connection, self.control, binary, now)
+                self._is_seen(connection, self.control, binary, now)
 
     def record_report(self, host: Host, agent: Agent) -> None:
         """Record the report of an agent on its host, and the heartbeats of both."""
@@ -84,9 +101,9 @@ class HostRegistry:
             begun = agent.seen_at if known is None or known.id != agent.id else known.started_at
             forgotten = services.of_compute_host(connection, agent.host) is None
             if forgotten or known is None or begun == agent.seen_at:
-                _register(connection, [host], agent.seen_at)
+                self._register_hosts(connection, [host], agent.seen_at)
             elif host.on:
-                services.is_seen(connection, host.name, COMPUTE, agent.seen_at)
+                self._is_seen(connection, host.name, COMPUTE, agent.seen_at)
             agents.is_seen(connection, agent._replace(started_at=begun))
 
     def running(self) -> list[str]:
@@ -106,14 +123,6 @@ def is_host_up(platform: Platform, host: str | None) -> bool:
     """Whether the host has sent a heartbeat lately and was not forced down; False for an unknown host."""
     service = platform.store.query(services.of_compute_host, host)
     return service is not None and is_up(service, platform.clock(), platform.conf.service_down_time)
-
-
-def _register(connection: sa.Connection, hosts: Sequence[Host], now: datetime) -> None:
-    cells.register(connection, {host.cell for host in hosts})
-    for host in hosts:
-        if host.on:
-            services.is_seen(connection, host.name, COMPUTE, now)
-        hypervisors.register(connection, host.hypervisor_hostname, _facts(host) | {'started_at': now}, now)
 
 
 def _facts(host: Host) -> dict[str, Any]:

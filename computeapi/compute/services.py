@@ -9,8 +9,10 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from computeapi.compute.cells import Cells
+from computeapi.compute.notifications.services import service_notifications_of
 from computeapi.compute.scheduler.hosts import is_up
 from computeapi.compute.zones import INTERNAL
+from computeapi.context import Context
 from computeapi.db import aggregates, allocations, server_migrations
 from computeapi.db import services as rows
 from computeapi.db.engine import Store
@@ -32,6 +34,7 @@ class ServiceManager:
 
     def __init__(self, store: Store, cells: Cells, conf: cfg.ConfigOpts):
         self.store, self.cells, self.conf, self.clock = store, cells, conf, store.clock
+        self.notifications = service_notifications_of(conf, store.clock)
 
     def list(
         self, host: str | None = None, binary: str | None = None, *, unreachable: bool = False
@@ -72,14 +75,14 @@ class ServiceManager:
         lost = service.host in self.cells.out_of_reach()
         return ServiceStatus(service, zone if service.binary == COMPUTE else INTERNAL, up, lost)
 
-    def enable(self, service: ComputeService) -> ServiceStatus:
-        return self._change(service, disabled=False, disabled_reason=None)
+    def enable(self, context: Context, service: ComputeService) -> ServiceStatus:
+        return self._change(context, service, disabled=False, disabled_reason=None)
 
-    def disable(self, service: ComputeService, reason: str | None = None) -> ServiceStatus:
+    def disable(self, context: Context, service: ComputeService, reason: str | None = None) -> ServiceStatus:
         """Disable the service: no new servers are scheduled to its host."""
-        return self._change(service, disabled=True, disabled_reason=reason)
+        return self._change(context, service, disabled=True, disabled_reason=reason)
 
-    def force_down(self, service: ComputeService, down: bool) -> ServiceStatus:
+    def force_down(self, context: Context, service: ComputeService, down: bool) -> ServiceStatus:
         """Treat the service as down, whatever heartbeats it sends, so that its servers can be evacuated.
 
         Invalid to undo this before the host has removed the machines of the servers that were evacuated from it.
@@ -90,15 +93,21 @@ class ServiceManager:
                 'the host. Ensure the compute service has been restarted, allowing these records to move to '
                 '`completed` before retrying this request.'
             )
-        return self._change(service, forced_down=down)
+        return self._change(context, service, forced_down=down)
 
-    def _change(self, service: ComputeService, **values: Any) -> ServiceStatus:
+    def _change(self, context: Context, service: ComputeService, **values: Any) -> ServiceStatus:
         with self.store.write() as connection:
             values['updated_at'] = self.clock()
             rows.update(connection, service, values)
-            return self._statuses(connection, [service._replace(**values)])[0]
+            changed = service._replace(**values)
+            self._tell(connection, context, changed, 'update')
+            return self._statuses(connection, [changed])[0]
 
-    def delete(self, identifier: str) -> None:
+    def _tell(self, connection: sa.Connection, context: Context, service: ComputeService, action: str) -> None:
+        if self.notifications is not None:
+            self.notifications.add(connection, context, service, action)
+
+    def delete(self, context: Context, identifier: str) -> None:
         """Delete the service with that ID or UUID; Conflict for a compute host with servers or migrations in
         progress."""
         with self.store.write() as connection:
@@ -109,6 +118,7 @@ class ServiceManager:
             if service.binary == COMPUTE:
                 _check_empty(connection, service.host)
             rows.delete(connection, service)
+            self._tell(connection, context, service, 'delete')
 
 
 def _check_empty(connection: sa.Connection, host: str) -> None:

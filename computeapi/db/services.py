@@ -73,12 +73,14 @@ def last_sign(connection: sa.Connection) -> datetime | None:
     return last
 
 
-def is_seen(connection: sa.Connection, host: str, binary: str, now: datetime) -> None:
-    """Record a heartbeat of the service, which is created if it is new."""
+def is_seen(connection: sa.Connection, host: str, binary: str, now: datetime) -> ComputeService | None:
+    """Record a heartbeat of the service, which is created if it is new; returns the new one."""
     known = (services.c.host == host) & (services.c.binary == binary)
-    if connection.execute(sa.update(services).where(known).values(seen_at=now)).rowcount == 0:
-        values = {'disabled': False, 'forced_down': False, 'created_at': now, 'seen_at': now}
-        connection.execute(sa.insert(services).values(uuid=randomness.new_id(), host=host, binary=binary, **values))
+    if connection.execute(sa.update(services).where(known).values(seen_at=now)).rowcount:
+        return None
+    values = {'disabled': False, 'forced_down': False, 'created_at': now, 'seen_at': now}
+    connection.execute(sa.insert(services).values(uuid=randomness.new_id(), host=host, binary=binary, **values))
+    return SERVICES.find(connection, host=host, binary=binary)
 
 
 def is_gone(connection: sa.Connection, host: str) -> None:

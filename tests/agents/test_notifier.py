@@ -9,7 +9,6 @@ from oslo_config import cfg
 
 from computeapi import bus
 from computeapi.backends.notifier import Notifier
-from computeapi.compute.notifications.sender import sender_of
 from computeapi.db import notifications as rows
 from computeapi.db.notifications import WaitingNotification
 from computeapi.errors import NeighbourAway
@@ -110,10 +109,11 @@ def conf(tmp_path, transport_url):
     return conf_of(tmp_path, transport_url, 'both')
 
 
-def test_a_server_is_told_through_the_broker(create, settle, conf, store, received):
+def test_a_server_is_told_through_the_broker(create, settle, conf, store, received, service):
+    store.change(rows.delete, store.query(rows.NOTIFICATIONS.all, rows.OLDEST))
     server = create().json['server']['id']
     settle()
-    sender_of(conf, store).act()
+    service.publishers[0].act()
     for queue, prefix in (('versioned_notifications.info', ''), ('notifications.info', 'compute.')):
         messages = [received(queue) for _ in range(2)]
         assert [each['event_type'] for each in messages] == [

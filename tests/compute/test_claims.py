@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from computeapi.clock import utcnow
 from computeapi.compute.scheduler import NoValidHost, Spec
+from computeapi.context import Context
 from computeapi.db import servers as rows
 from computeapi.db import services
 from computeapi.db.allocations import Amounts, count, leave, miscounted, release, resize
@@ -214,7 +215,7 @@ def test_a_host_is_not_forgotten_while_a_server_comes(service, platform, servers
 
         def keep(connection, host):
             rows.update(connection, coming.server_id, {'host': host.name})
-            forgetting.append(pool.submit(service.cloud.services.delete, compute.uuid))
+            forgetting.append(pool.submit(service.cloud.services.delete, Context(), compute.uuid))
             wait(forgetting, 0.5)
 
         forgetting = []

@@ -58,7 +58,14 @@ NOTICES = {
     'compute_confirm_resize': [Notice('resize_confirm', 'resize.confirm')],
     'compute_finish_revert_resize': [Notice('resize_revert', 'resize.revert')],
     'compute_pre_live_migration': [Notice('live_migration_pre', 'live_migration.pre', with_action=False)],
-    'compute_post_live_migration_at_destination': [Notice('live_migration_post_dest', 'live_migration.post.dest')],
+    'compute_post_live_migration_at_destination': [
+        Notice('live_migration_post', 'live_migration._post'),
+        Notice('live_migration_post_dest', 'live_migration.post.dest'),
+    ],
+    'compute_rollback_live_migration': [
+        Notice('live_migration_rollback', 'live_migration._rollback', with_action=False),
+        Notice('live_migration_rollback_dest', 'live_migration.rollback.dest', with_action=False),
+    ],
     'compute_attach_volume': [VOLUME_ATTACH],
     'api_attach_volume': [VOLUME_ATTACH],
     'compute_detach_volume': [VOLUME_DETACH],
@@ -71,8 +78,20 @@ NOTICES = {
 }
 """By the name of the step, in the order in which they begin; they end in the opposite order."""
 
-AT_ONCE = {'api_lock': Notice('lock', source='api'), 'api_unlock': Notice('unlock', source='api')}
-"""What requests do themselves, by the name of its event: `instance.<action>`."""
+WITHOUT_PHASE: tuple[str | None, ...] = (None,)
+BOTH_PHASES: tuple[str | None, ...] = ('start', 'end')
+AT_ONCE = {
+    'api_lock': (Notice('lock', source='api'), WITHOUT_PHASE),
+    'api_unlock': (Notice('unlock', source='api'), WITHOUT_PHASE),
+    'api_evacuate': (Notice('evacuate', 'evacuate', source='api'), WITHOUT_PHASE),
+    'compute_live_migration_abort': (Notice('live_migration_abort', 'live.migration.abort'), BOTH_PHASES),
+    'compute_live_migration_force_complete': (
+        Notice('live_migration_force_complete', 'live.migration.force.complete'),
+        BOTH_PHASES,
+    ),
+}
+"""What requests do themselves, by the name of the event, with the phases that are told: `instance.<action>` without
+one."""
 
 UPDATE = Notice('update', 'update', 'InstanceUpdatePayload')
 UPDATE_BY_REQUEST = UPDATE._replace(source='api')

@@ -68,8 +68,11 @@ class ServerNotifications:
 
     def happened(self, connection: sa.Connection, context: Context, server_id: str, event: str) -> None:
         """Tell about something that a request has done."""
-        notices = [AT_ONCE[event]] if event in AT_ONCE else []
-        self._tell_step(connection, NotifiedStep(event, self.host, server_id, context, {}), notices, None)
+        if event in AT_ONCE:
+            notice, phases = AT_ONCE[event]
+            step = self._step(notice, server_id, context)
+            for phase in phases:
+                self._tell_step(connection, step, [notice], phase)
 
     def _tell_step(
         self,
@@ -123,9 +126,12 @@ class ServerNotifications:
     def _update(
         self, connection: sa.Connection, notice: Notice, context: Context, server_id: str, **facts: Any
     ) -> None:
-        host = self.host if notice is UPDATE_BY_REQUEST else None
-        step = NotifiedStep(notice.action, host, server_id, context, {})
+        step = self._step(notice, server_id, context)
         self._tell(connection, self._subject(connection, step, period=self._current(), **facts), [notice])
+
+    def _step(self, notice: Notice, server_id: str, context: Context) -> NotifiedStep:
+        """Of no task: on this machine, or on the server's host."""
+        return NotifiedStep(notice.action, self.host if notice.source == 'api' else None, server_id, context, {})
 
     def _current(self) -> Period:
         return self.periods.current(self.clock())

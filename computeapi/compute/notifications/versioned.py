@@ -33,6 +33,7 @@ VERSIONS = {
     'InstanceUpdatePayload': '2.1',
     'IpPayload': '1.0',
     'KeypairPayload': '1.0',
+    'ServiceStatusPayload': '1.1',
 }
 FLAVOR = (
     *('flavorid', 'name', 'description', 'memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb', 'swap', 'rxtx_factor'),

@@ -88,6 +88,11 @@ class Changes:
         if not transition.beside:
             self.tell_states(connection, context, server, vm_state=server.vm_state, task_state=transition.during)
 
+    def tell(self, connection: sa.Connection, context: Context, server: Server, event: str) -> None:
+        """Notify others of something that the request does at once."""
+        if self.platform.notifications is not None:
+            self.platform.notifications.happened(connection, context, server.uuid, event)
+
     def tell_states(
         self, connection: sa.Connection, context: Context, server: Server, *, vm_state: str, task_state: str | None
     ) -> None:
@@ -164,8 +169,7 @@ class Changes:
         action_id = actions.start(connection, context, server.uuid, name, now)
         if event is not None:
             actions.start_event(connection, action_id, event, host, now)
-            if self.platform.notifications is not None:
-                self.platform.notifications.happened(connection, context, server.uuid, event)
+            self.tell(connection, context, server, event)
         actions.finish(connection, action_id, now, message)
 
 

@@ -25,6 +25,7 @@ from computeapi.errors import Invalid, MigrationNotFound, NotSupported
 from computeapi.states import GOING, MigrationStatus, MigrationType, TaskState, VMState
 
 DECISION = 'conductor_live_migrate_instance'
+ROLLBACK = 'compute_rollback_live_migration'
 # The statuses of a live migration that is not over: it waits for a worker, for the checks of the hosts, and for the
 # destination to be ready; then the server is copied.
 RUNNING = (MigrationStatus.RUNNING,)
@@ -44,7 +45,7 @@ def remain(job: Job, error: Exception) -> None:
     if found and job.server.host == migration.dest_host or is_found_there(job.platform, job.server, migration):
         return arrive(job, migration)
     if found:
-        disks.stay(job.platform, job.elevated, job.server)
+        roll_back(job, migration)
     # Clients can distinguish that no host was ready (ERROR) from a failed transfer (FAILED).
     ready = found and migration.status != MigrationStatus.PREPARING
     moves.end(job, MigrationStatus.FAILED if ready else MigrationStatus.ERROR)
@@ -247,8 +248,7 @@ def live_migrate(job: Job) -> None:
     arrived = job.server.host == migration.dest_host or has_arrived(job.platform, job.server, migration)
     if arrived or copy(job, migration):
         return arrive(job, migration)
-    disks.stay(job.platform, job.elevated, job.server)
-    placement.leave_others(job.platform, job.server)
+    roll_back(job, migration)
     finish(job, migration, MigrationStatus.CANCELLED)
 
 
@@ -291,13 +291,21 @@ def arrive(job: Job, migration: Migration) -> None:
     finish(job, migration, MigrationStatus.COMPLETED)
 
 
+def roll_back(job: Job, migration: Migration) -> None:
+    """The server remains on its host, and holds no other."""
+    with job.event(ROLLBACK, migration.dest_host, listed=False):
+        disks.stay(job.platform, job.elevated, job.server)
+        placement.leave_others(job.platform, job.server)
+
+
 @LEAVE_HOST.work
 def leave_host(job: Job) -> None:
     """Release ports, volumes and machine on a host that was prepared for the server, which does not move there."""
     host, platform = job.arguments['host'], job.platform
-    if placement.leave_behind(job, host):
-        ports.leave_hosts(platform.networks, job.server, {host})
-        disks.stay(platform, job.elevated, job.server)
+    with job.event(ROLLBACK, host, listed=False):
+        if placement.leave_behind(job, host):
+            ports.leave_hosts(platform.networks, job.server, {host})
+            disks.stay(platform, job.elevated, job.server)
     job.end()
 
 

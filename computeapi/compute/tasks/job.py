@@ -38,8 +38,8 @@ class UnwrittenStep(NamedTuple):
 LONGEST_MESSAGE = 255
 # The argument of a task that failed: the fault, while the outcome for the server is not settled yet.
 FAULT = 'fault'
-# The argument of a task that is not an action: the events that it has begun.
-BEGUN_EVENTS = 'begun_events'
+# Arguments of a task: the events without rows that it has begun, and those of them that are over.
+BEGUN_EVENTS, ENDED_EVENTS = 'begun_events', 'ended_events'
 
 
 @dataclass
@@ -79,9 +79,12 @@ class Job:
         # Changes that are not written yet.
         self.unwritten: list[UnwrittenStep] = []
         self.beginning: list[BegunEvent] = []
-        # The names of the events that this job has begun, and of unlisted ones of earlier attempts.
+        # The names of the events that this job has begun.
         self.begun_events: set[str] = set()
-        self.begun_before = frozenset(self.arguments.get(BEGUN_EVENTS, ()))
+        # Unlisted events of earlier attempts.
+        self.begun_before, self.ended_before = (
+            frozenset(self.arguments.get(name, ())) for name in (BEGUN_EVENTS, ENDED_EVENTS)
+        )
 
     @property
     def driver(self) -> Hypervisor:
@@ -133,7 +136,7 @@ class Job:
             facts = (self.task.action_id or 0, event.name, event.where, event.begun_at)
             event.id, new, event.is_over = actions.start_event(connection, *facts, new=new)
         else:
-            new = event.name not in self.begun_before
+            new, event.is_over = event.name not in self.begun_before, event.name in self.ended_before
             self.platform.tasks.note_in(connection, self.task, {BEGUN_EVENTS: [*self.begun_before | self.begun_events]})
         self.notices.begun(connection, event.name, event.where, new=new)
 
@@ -144,6 +147,9 @@ class Job:
     def _finish_event(self, connection: sa.Connection, event: BegunEvent) -> None:
         if event.is_listed:
             actions.finish_event(connection, event.id, self.clock(), host=event.host or self.server.host)
+        else:
+            ended = [*self.arguments.get(ENDED_EVENTS, ()), event.name]
+            self.platform.tasks.note_in(connection, self.task, {ENDED_EVENTS: ended})
         self.notices.ended(connection, event.name)
 
     def _fail_event(self, connection: sa.Connection, event: BegunEvent, error: BaseException) -> None:
