@@ -45,6 +45,3 @@ class Notifier:
                 self.transport._send_notification(target, notification.context, message, version=VERSION, retry=0)
             except (self.library.MessagingException, *self.broker_errors) as error:
                 raise NeighbourAway(name='the message broker') from error
-
-    def close(self) -> None:
-        self.transport.cleanup()

@@ -58,10 +58,12 @@ class Difference(NamedTuple):
 
 
 class Mirror:
+    """Keeps Placement up to date, and compares it with the claims."""
+
     def __init__(self, store: Store, placement: Placement, hypervisor: Hypervisor, conf: cfg.ConfigOpts):
         self.store, self.placement, self.hypervisor = store, placement, hypervisor
         self.ratios, self.away, self.ending = Ratios.of(conf), False, False
-        self.ways = {
+        self.publishers = {
             HOST: self._publish_host,
             AGGREGATE: self._publish_aggregate,
             SERVER: self._publish_server,
@@ -96,7 +98,7 @@ class Mirror:
         if not self.store.change(changes.claim, change, now, now + LEASE):
             return False
         try:
-            move_id = self.ways[change.kind](change)
+            move_id = self.publishers[change.kind](change)
         except NeighbourAway:
             self.store.change(changes.put_off, change, None, change.attempts)
             raise
@@ -157,12 +159,12 @@ class Mirror:
 
     def _publish_consumer(self, change: PlacementChange) -> None:
         """Empty an allocation that is not, or no longer, compute's; existing claims are sent with their server."""
-        there = self.placement.allocations_of(change.id)
+        stored = self.placement.allocations_of(change.id)
         servers = self.store.query(placement_content.servers_behind, [change.id])
-        if _is_ours(there, servers) and change.id not in self.store.query(
+        if _is_ours(stored, servers) and change.id not in self.store.query(
             placement_content.of_servers, list(servers.values())
         ):
-            self.placement.set_allocations([_emptied(there, there.type if there.type == INSTANCE else MIGRATION)])
+            self.placement.set_allocations([_emptied(stored, stored.type if stored.type == INSTANCE else MIGRATION)])
 
     def _publish_server(self, change: PlacementChange) -> str | None:
         """Send the claims of a server and its migration; returns the ID of the migration's consumer, if any."""
@@ -188,15 +190,16 @@ class Mirror:
 
         Placement is read before the claims: so what is sent is never older than what another process sent.
         """
-        now_on = self.store.query(placement_content.move_of, server_id)
-        there = {each: self.placement.allocations_of(each) for each in {server_id, now_on, move_id} - {None} if each}
+        current_move = self.store.query(placement_content.move_of, server_id)
+        consumers = {server_id, current_move, move_id} - {None}
+        stored = {each: self.placement.allocations_of(each) for each in consumers if each}
         claims = self.store.query(placement_content.of_servers, [server_id])
-        if not claims.keys() <= there.keys():
+        if not claims.keys() <= stored.keys():
             return None
-        wanted = [_allocations_of(each, there[key].generation) for key, each in claims.items()]
-        gone = there.keys() - claims.keys()
-        empty = [_emptied(there[key], INSTANCE if key == server_id else MIGRATION) for key in sorted(gone)]
-        return wanted, [each for each in (*empty, *wanted) if each.resources != there[each.consumer_id].resources]
+        wanted = [_allocations_of(each, stored[key].generation) for key, each in claims.items()]
+        gone = stored.keys() - claims.keys()
+        empty = [_emptied(stored[key], INSTANCE if key == server_id else MIGRATION) for key in sorted(gone)]
+        return wanted, [each for each in (*empty, *wanted) if each.resources != stored[each.consumer_id].resources]
 
     def _provider(self, facts: HostFacts) -> Provider:
         amounts = (('VCPU', facts.vcpus, self.ratios.cpu), ('MEMORY_MB', facts.memory_mb, self.ratios.ram))
@@ -223,17 +226,19 @@ class Mirror:
         if parts := self.placement.differences(self._provider(facts)):
             yield Difference(', '.join(parts), 'host', facts.host, HOST, facts.uuid)
         consumers = self.placement.consumers_of(facts.uuid)
-        here = self.store.query(placement_content.servers_on, facts.host)
-        claims = self.store.query(placement_content.of_servers, here)
+        server_ids = self.store.query(placement_content.servers_on, facts.host)
+        claims = self.store.query(placement_content.of_servers, server_ids)
         wanted = {
             key: resources_of(each.amounts[facts.uuid]) for key, each in claims.items() if facts.uuid in each.amounts
         }
         # Other providers of the host are not searched: consumers that may hold something of them are checked instead.
-        besides = {key for key, each in claims.items() if each.more}
-        odd = besides | {key for key in wanted.keys() | consumers.keys() if wanted.get(key) != consumers.get(key)}
-        servers = {key: claims[key].server_id for key in odd if key in claims}
-        servers |= self.store.query(placement_content.servers_behind, odd - servers.keys())
-        for consumer_id in sorted(odd):
+        with_more = {key for key, each in claims.items() if each.more}
+        suspects = with_more | {
+            key for key in wanted.keys() | consumers.keys() if wanted.get(key) != consumers.get(key)
+        }
+        servers = {key: claims[key].server_id for key in suspects if key in claims}
+        servers |= self.store.query(placement_content.servers_behind, suspects - servers.keys())
+        for consumer_id in sorted(suspects):
             yield from self._difference_of(consumer_id, servers.get(consumer_id), facts)
 
     def _difference_of(self, consumer_id: str, server_id: str | None, facts: HostFacts) -> Iterator[Difference]:
@@ -242,12 +247,12 @@ class Mirror:
             return
         what = f'the allocation on {facts.host}'
         claims = self.store.query(placement_content.of_servers, [server_id]) if server_id else {}
-        there = self.placement.allocations_of(consumer_id)
+        stored = self.placement.allocations_of(consumer_id)
         if consumer_id in claims:
             wanted = _allocations_of(claims[consumer_id], None).resources
-            if there.resources != wanted:
+            if stored.resources != wanted:
                 yield Difference(what, 'server', server_id or '', SERVER, server_id or '')
-        elif _is_ours(there, {consumer_id} if server_id else ()):
+        elif _is_ours(stored, {consumer_id} if server_id else ()):
             yield Difference(what, 'server', server_id or consumer_id, CONSUMER, consumer_id)
 
     def mend(self, difference: Difference) -> None:
@@ -270,9 +275,9 @@ def _emptied(allocations: ConsumerAllocations, kind: str) -> ConsumerAllocations
     return allocations._replace(type=kind, resources={})
 
 
-def _is_ours(there: ConsumerAllocations, known: Collection[str]) -> bool:
+def _is_ours(stored: ConsumerAllocations, known: Collection[str]) -> bool:
     """Whether the allocations were created by compute, even if compute no longer knows the consumer."""
-    return bool(there.resources) and (there.type in (INSTANCE, MIGRATION) or there.consumer_id in known)
+    return bool(stored.resources) and (stored.type in (INSTANCE, MIGRATION) or stored.consumer_id in known)
 
 
 def resources_of(amounts: Amounts) -> Mapping[str, int]:

@@ -11,18 +11,18 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 PACKET_HEADER, SEQUENCE = 4, 256
-"""The length of the header of a packet of MariaDB, and the number of numbers in it that packets have in turn."""
-MOST_ALIKE = 100
-"""How many descriptions are known for a number of columns."""
+"""The length of the header of a packet of MariaDB, and the modulus of its sequence numbers."""
+MAX_KNOWN = 100
+"""How many descriptions are remembered for each number of columns."""
 
 
-def spare_parsing(engine: sa.Engine) -> None:
+def reduce_parsing(engine: sa.Engine) -> None:
     """Make an engine for PostgreSQL (psycopg) or MariaDB (PyMySQL) parse results this way."""
-    spare = _spare_psycopg if engine.dialect.name == 'postgresql' else _spare_pymysql
-    spare(engine)
+    reduce = _reduce_psycopg_parsing if engine.dialect.name == 'postgresql' else _reduce_pymysql_parsing
+    reduce(engine)
 
 
-def _spare_psycopg(engine: sa.Engine) -> None:
+def _reduce_psycopg_parsing(engine: sa.Engine) -> None:
     """Leave JSON undecoded, because the store decodes it, and describe columns only on demand."""
     import psycopg
     from psycopg.types.string import TextLoader
@@ -65,7 +65,7 @@ class KnownColumns(NamedTuple):
     parsed: tuple[Any, Any, Any]
 
 
-def _spare_pymysql(engine: sa.Engine) -> None:
+def _reduce_pymysql_parsing(engine: sa.Engine) -> None:
     """Recognize descriptions of columns by their bytes: the server sends them with each result, and parsing them takes
     longer than parsing ten rows.
 
@@ -91,7 +91,7 @@ def _spare_pymysql(engine: sa.Engine) -> None:
             size = sum(PACKET_HEADER + len(each.get_all_data()) for each in self.fields)
             if size <= len(arrived):
                 new = KnownColumns(arrived[:size], (self.fields, self.converters, self.description))
-                known_columns[count] = (new, *known_columns.get(count, ())[: MOST_ALIKE - 1])
+                known_columns[count] = (new, *known_columns.get(count, ())[: MAX_KNOWN - 1])
 
     class LeanConnection(Connection):  # type: ignore[misc]
         def _read_query_result(self, unbuffered: bool = False) -> Any:

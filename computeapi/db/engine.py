@@ -117,8 +117,8 @@ class Store:
             self.noted.set()
         if announced:
             self.announced.set()
-        for tell in self.change_listeners:
-            tell()
+        for notify in self.change_listeners:
+            notify()
 
     @contextmanager
     def rebuild(self) -> Iterator[sa.Connection]:
@@ -249,7 +249,7 @@ def _server_engine(url: sa.URL, pool_size: int, limits: Timeouts) -> sa.Engine:
     limit = timeouts.limit_postgresql if url.get_backend_name() == 'postgresql' else timeouts.limit_mariadb
     limit(engine, limits)
     _read_json_quickly(engine)
-    drivers.spare_parsing(engine)
+    drivers.reduce_parsing(engine)
     timeouts.ping_at_checkout(engine)
     return engine
 

@@ -50,23 +50,24 @@ class Kit(ServiceHooks):
     """The tools for one cloud, with the hooks into it, and the control API, which requires `token`.
 
     journal: a file to which requests are appended; OSError. Close the kit at the end.
-    cloud_file: a cloud file with the initial content.  told: is called with each user that is loaded.
+    cloud_file: a cloud file with the initial content.  on_user_loaded: is called with each user that is loaded.
     seed: from which IDs, addresses and passwords are drawn.
     webhook_allow: networks that webhooks may connect to, besides the loopback; Invalid.
     """
 
     def __init__(
         self,
+        *,
         token: str | None = None,
         journal: Path | str | None = None,
         cloud_file: 'Path | Document | None' = None,
-        told: 'Callable[[UserAccount], None]' = lambda account: None,
+        on_user_loaded: 'Callable[[UserAccount], None]' = lambda account: None,
         seed: Seed | None = None,
         webhook_allow: Iterable[str] = (),
     ):
         # Hexadecimal, because a token in base64 may start with "-" and be taken for an option.
         self.token = token or secrets.token_hex(24)
-        self.tools, self.told = Tools(cloud_file, seed, webhook_allow), told
+        self.tools, self.on_user_loaded = Tools(cloud_file, seed, webhook_allow), on_user_loaded
         if journal is not None:
             self.tools.journal.write_to(journal)
 
@@ -141,4 +142,4 @@ class Kit(ServiceHooks):
         self.tools.begin(service, directory)
         self.watched.on = True
         for account in self.tools.accounts.known.values():
-            self.told(account)
+            self.on_user_loaded(account)

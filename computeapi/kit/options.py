@@ -131,7 +131,14 @@ def kit_of(options: argparse.Namespace) -> Iterator[Kit | None]:
 
     seed = Seed(options.seed)
     with closing(
-        Kit(options.control_token, options.journal, options.load, print_password, seed, options.webhook_allow)
+        Kit(
+            token=options.control_token,
+            journal=options.journal,
+            cloud_file=options.load,
+            on_user_loaded=print_password,
+            seed=seed,
+            webhook_allow=options.webhook_allow,
+        )
     ) as kit:
         kit.tools.hints.usually = kit.tools.hints.on = bool(options.hints)
         yield kit

@@ -116,10 +116,10 @@ class Tools:
         """Restore a snapshot, including work that was in progress; NotFound."""
         self._restore(name, lambda: self.events.restored(name))
 
-    def _restore(self, name: str, tell: Callable[[], None]) -> None:
+    def _restore(self, name: str, record: Callable[[], None]) -> None:
         with self.standing_still(self.uploads.cut):
             self.snapshots.restore(name)
-            tell()
+            record()
             self.faults.found_otherwise()
             self.plans.found_otherwise()
             self._found_otherwise()

@@ -64,7 +64,7 @@ class Cloud:
     prepare: puts something into the directory of the cloud before the start.
     journal: a file to which each request is appended with its response, as a line of JSON.
     load: a cloud file with the initial content, or the content of such a file; see `load`.
-    told: is called with each user that is loaded at the start.
+    on_user_loaded: is called with each user that is loaded at the start.
     seed: makes IDs, addresses and passwords the same each time.
     webhook_allow: networks that webhooks may connect to, such as 10.1.0.0/16, besides the loopback.
     Raises OSError if the port or a file is not available, and oslo_config.cfg.Error for invalid options.
@@ -88,7 +88,7 @@ class Cloud:
         prepare: Prepare = empty,
         journal: Path | str | None = None,
         load: Path | str | Mapping[str, Any] | None = None,
-        told: Callable[[UserAccount], None] = lambda account: None,
+        on_user_loaded: Callable[[UserAccount], None] = lambda account: None,
         seed: int | None = None,
         webhook_allow: Iterable[str] = (),
     ):
@@ -100,7 +100,7 @@ class Cloud:
         self._conf = conf or config.load(overrides={('simulated', 'hosts'): hosts, **newest, **given}, standalone=True)
         self._port, self._prepare, self._journal_file = port, prepare, journal
         self._cloud_file = Path(load) if isinstance(load, str) else load
-        self._told, self._given = told, list[UserAccount]()
+        self._on_user_loaded, self._given = on_user_loaded, list[UserAccount]()
         self._seed, self._drawn = seed, NOTHING
         self._webhook_allow = tuple(webhook_allow)
         self._tools: Tools | None = None
@@ -133,7 +133,13 @@ class Cloud:
         self._prepare(self._directory)
         serve.configure(conf, self._directory)
         seed = Seed(self._seed, self._drawn)
-        kit = Kit(None, self._journal_file, self._cloud_file, self._told, seed, self._webhook_allow)
+        kit = Kit(
+            journal=self._journal_file,
+            cloud_file=self._cloud_file,
+            on_user_loaded=self._on_user_loaded,
+            seed=seed,
+            webhook_allow=self._webhook_allow,
+        )
         stack.enter_context(closing(kit))
         listeners = open_default_listeners(conf, stack, HOST, conf.api.public_url or serve.url(listening))
         app, own = stack.enter_context(serve.running(conf, self._directory, hooks=kit, listeners=listeners))

@@ -39,7 +39,14 @@ def run(
     journal: a file to which each request is appended.  scene: a cloud file with the initial content.
     seed: of IDs, addresses and passwords.  webhook_allow: networks that webhooks may connect to, besides the loopback.
     """
-    cloud = Cloud(conf=conf, journal=journal, load=scene, told=print_password, seed=seed, webhook_allow=webhook_allow)
+    cloud = Cloud(
+        conf=conf,
+        journal=journal,
+        load=scene,
+        on_user_loaded=print_password,
+        seed=seed,
+        webhook_allow=webhook_allow,
+    )
     with _exiting_when_terminated(), cloud:
         try:
             process = subprocess.Popen(command, env={**_inherited(), **cloud.environ})

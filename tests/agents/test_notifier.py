@@ -82,21 +82,21 @@ def test_a_message(tmp_path, transport_url, received, form, priority, queue):
         '_context_user_id': 'bob',
     }
     assert received(queue) is None
-    notifier.close()
+    notifier.transport.cleanup()
 
 
 def test_a_broker_that_is_away(tmp_path):
     notifier = Notifier(conf_of(tmp_path, f'rabbit://guest:guest@127.0.0.1:{free_port()}/'))
     with pytest.raises(NeighbourAway):
         notifier.send(NOTIFICATION)
-    notifier.close()
+    notifier.transport.cleanup()
 
 
 def test_a_broker_that_refuses(tmp_path, transport_url):
     notifier = Notifier(conf_of(tmp_path, f'{transport_url}-absent'))
     with pytest.raises(NeighbourAway):
         notifier.send(NOTIFICATION)
-    notifier.close()
+    notifier.transport.cleanup()
 
 
 def test_a_url_that_is_none(tmp_path):
