@@ -36,7 +36,7 @@ GROUP, NOTIFICATIONS = 'oslo_messaging_rabbit', 'oslo_messaging_notifications'
 OF_NOTIFICATIONS = frozenset({'transport_url', 'topics'})
 """The options for notifications that are used."""
 # The maximum number of calls in flight per process; further ones are refused.
-MOST_CALLS = 128
+MAX_CALLS = 128
 # How much longer than its own limit a call may take if the broker or the agent did not accept it.
 GRACE_SECONDS = 2.0
 # While a call is in progress, the server sends two heartbeats in this time.
@@ -165,7 +165,7 @@ class Bus:
         if own is not None:
             # The library's own way to name queues needs lock files, and that the leader of the process group lives.
             self.transport._driver._q_manager = ReplyNames(self._named(own))
-        self.calls = threading.BoundedSemaphore(MOST_CALLS)
+        self.calls = threading.BoundedSemaphore(MAX_CALLS)
         self.served: dict[str, Any] = {}
         self.closing = threading.Event()
 
@@ -189,7 +189,7 @@ class Bus:
     def _within(self, seconds: float, ask: Callable[[], Any]) -> Any:
         """The result of `ask`, if it returns within this time."""
         if not self.calls.acquire(blocking=False):
-            raise Unanswered(f'{MOST_CALLS} calls are already waiting for the bus')
+            raise Unanswered(f'{MAX_CALLS} calls are already waiting for the bus')
         answer: Future[Any] = Future()
         threading.Thread(target=self._release_after, args=(answer, ask), name='bus-call', daemon=True).start()
         try:

@@ -6,11 +6,11 @@ allocate at once.
 import ctypes
 from contextlib import suppress
 
-M_ARENA_MAX, MOST = -8, 1
+M_ARENA_MAX, MAX_ARENAS = -8, 1
 """glibc's name for the limit, and its value."""
 
 
 def limit() -> None:
     """Limit the arenas of this process, if its C library has any. Call it before threads start."""
     with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).mallopt(M_ARENA_MAX, MOST)
+        ctypes.CDLL(None).mallopt(M_ARENA_MAX, MAX_ARENAS)

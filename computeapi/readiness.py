@@ -19,7 +19,7 @@ from computeapi.errors import DatabaseError
 
 KEPT_SECONDS = 1.0
 # A slower database is unusable, and probes do not wait longer.
-LONGEST_SECONDS = 5.0
+MAX_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,9 @@ class RecentConditions:
                 threading.Thread(target=self.look, args=[self.found], name='readiness', daemon=True).start()
             found = self.found
         try:
-            return found.result(LONGEST_SECONDS)
+            return found.result(MAX_SECONDS)
         except TimeoutError:
-            return {'database': Condition(False, f'No response for {LONGEST_SECONDS:g} s.')}
+            return {'database': Condition(False, f'No response for {MAX_SECONDS:g} s.')}
 
     def look(self, found: Future[Conditions]) -> None:
         try:

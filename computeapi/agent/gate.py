@@ -17,13 +17,13 @@ LOG = logging.getLogger(__name__)
 WORD_SECONDS = 10.0
 # How long a word is valid; a console that is open by then stays open.
 VALID_SECONDS = 3600.0
-MOST_WORDS = 4096
+MAX_WORDS = 4096
 # Repeated requests for one console must not displace the words of others, nor use up memory: each holds its server.
-MOST_WORDS_OF_ONE = 16
-MOST_CONNECTIONS = 256
+MAX_WORDS_OF_ONE = 16
+MAX_CONNECTIONS = 256
 # How long the gate pauses if the machine has no resources for another connection.
 REST_SECONDS = 0.5
-LONGEST_WORD = 64
+MAX_WORD_LENGTH = 64
 BLOCK = 65536
 
 
@@ -45,7 +45,7 @@ class ConsoleGate:
     def __init__(self, driver: Hypervisor, address: str, port: int):
         self.driver, self.address = driver, address
         self.routes, self.lock = dict[str, ConsoleRoute](), threading.Lock()
-        self.places = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        self.places = threading.BoundedSemaphore(MAX_CONNECTIONS)
         self.listener = listening_at(address, port, '[agent]console_port')
         self.port = self.listener.getsockname()[1]
 
@@ -59,14 +59,14 @@ class ConsoleGate:
         """The address of a console of the driver for proxies on other machines."""
         if protocol not in PROTOCOLS:
             return console
-        word, now = secrets.token_hex(LONGEST_WORD // 2), time.monotonic()
+        word, now = secrets.token_hex(MAX_WORD_LENGTH // 2), time.monotonic()
         with self.lock:
             for old in [each for each, route in self.routes.items() if route.until < now]:
                 del self.routes[old]
             own = [each for each, route in self.routes.items() if route.server.uuid == server.uuid]
-            for old in own[: max(0, len(own) - MOST_WORDS_OF_ONE + 1)]:
+            for old in own[: max(0, len(own) - MAX_WORDS_OF_ONE + 1)]:
                 del self.routes[old]
-            while len(self.routes) >= MOST_WORDS:
+            while len(self.routes) >= MAX_WORDS:
                 del self.routes[next(iter(self.routes))]
             self.routes[word] = ConsoleRoute(server, protocol, console, now + VALID_SECONDS)
         return Console(self.address, self.port, internal_access_path=word)
@@ -128,7 +128,7 @@ class ConsoleGate:
         received, deadline = b'', time.monotonic() + WORD_SECONDS
         while not received.endswith(END):
             outside.settimeout(max(0.01, deadline - time.monotonic()))
-            block = outside.recv(LONGEST_WORD + 1 - len(received))
+            block = outside.recv(MAX_WORD_LENGTH + 1 - len(received))
             if not block:
                 return None
             received += block

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from computeapi.backends.hypervisor.remote.calls import chunks
 
 # A worker that does not fetch the next piece within this time is gone.
-LONGEST_PAUSE_SECONDS = 120.0
+MAX_PAUSE_SECONDS = 120.0
 # The maximum number of streams; the one that was idle longest makes room.
-MOST = 16
+MAX_STREAMS = 16
 
 
 @dataclass
@@ -41,9 +41,9 @@ class Streams:
         name = str(uuid.uuid4())
         with self.lock:
             now = time.monotonic()
-            for old in [key for key, each in self.kept.items() if now - each.asked_at > LONGEST_PAUSE_SECONDS]:
+            for old in [key for key, each in self.kept.items() if now - each.asked_at > MAX_PAUSE_SECONDS]:
                 del self.kept[old]
-            while len(self.kept) >= MOST:
+            while len(self.kept) >= MAX_STREAMS:
                 del self.kept[min(self.kept, key=lambda key: self.kept[key].asked_at)]
             self.kept[name] = Stream(chunks(blocks))
         return name

@@ -13,7 +13,7 @@ from computeapi.api.types import (
     BOOLEAN,
     INTEGER,
     LINKS,
-    MOST,
+    MAX_INTEGER,
     NAME,
     NON_NEGATIVE,
     NONEMPTY,
@@ -81,12 +81,12 @@ FLAVOR_ID = {
     'maxLength': 255,
     'pattern': '^(?! )[a-zA-Z0-9. _-]+(?<! )$',
 }
-MOST_RXTX = 3.40282e38
+MAX_RXTX = 3.40282e38
 RXTX = {
     'type': ['number', 'string'],
     'pattern': r'^[0-9]+(\.[0-9]+)?$',
     'exclusiveMinimum': 0,
-    'maximum': MOST_RXTX,
+    'maximum': MAX_RXTX,
 }
 CREATE_BODY = lone(
     'flavor',
@@ -281,7 +281,7 @@ class FlavorExtraSpecs(ComputeController):
 def factor(value: Any) -> float:
     """The number; a zero as text has passed the schema, which only checks numbers."""
     if float(value) <= 0:
-        raise Invalid(f"Invalid input received: 'rxtx_factor' argument must be a float between 0 and {MOST_RXTX:g}")
+        raise Invalid(f"Invalid input received: 'rxtx_factor' argument must be a float between 0 and {MAX_RXTX:g}")
     return float(value)
 
 
@@ -300,7 +300,7 @@ def number(req: Request, name: str) -> int:
     """The requested minimum, limited to a range beyond which no flavor can be."""
     text = req.parameter(name, '0')
     try:
-        return max(-MOST, min(int(text), MOST))
+        return max(-MAX_INTEGER, min(int(text), MAX_INTEGER))
     except ValueError:
         raise Invalid(f'Invalid {name} filter [{text[:64]}]') from None
 

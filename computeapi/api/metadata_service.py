@@ -7,7 +7,7 @@ import webob
 import webob.dec
 
 from computeapi.api.cloud import CloudManagers
-from computeapi.compute.guest.reader import LONGEST_PASSWORD, ROOT, Document
+from computeapi.compute.guest.reader import MAX_PASSWORD_LENGTH, ROOT, Document
 from computeapi.context import Context
 from computeapi.errors import Error, Forbidden, Invalid, NotFound
 from computeapi.web import faults
@@ -40,7 +40,7 @@ class MetadataAddress:
         server = self.cloud.servers.get(context, server_id)
         document = self.cloud.guests.read(context, server, path)
         if req.method == 'POST' and path.rstrip('/').endswith('/password'):
-            self.cloud.guests.set_password(server, req.body_file.read(LONGEST_PASSWORD + 1))
+            self.cloud.guests.set_password(server, req.body_file.read(MAX_PASSWORD_LENGTH + 1))
             return Document(b'')
         return document
 

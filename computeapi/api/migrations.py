@@ -88,7 +88,7 @@ def places(policy: Policy | None) -> dict[str, Field]:
     }
 
 
-SHARED = {
+COMMON_FIELDS = {
     'id': Field(INTEGER, attr('id')),
     'uuid': added(PAGES, Field(STRING, attr('uuid'))),
     'status': Field(STRING, attr('status')),
@@ -98,7 +98,7 @@ SHARED = {
     'project_id': added(OWNERS, Field(NULLABLE_STRING, attr('project_id'))),
 }
 MIGRATION = View(
-    SHARED
+    COMMON_FIELDS
     | places(INDEX_HOST)
     | {
         'instance_uuid': Field(STRING, attr('server_id')),
@@ -119,7 +119,7 @@ PROGRESS = {
     for kind in ('memory', 'disk')
     for what in ('total', 'processed', 'remaining')
 }
-LIVE = SHARED | PROGRESS | {'server_uuid': Field(STRING, attr('server_id'))}
+LIVE = COMMON_FIELDS | PROGRESS | {'server_uuid': Field(STRING, attr('server_id'))}
 LISTED_LIVE_MIGRATION, LIVE_MIGRATION = View(LIVE | places(SERVER_HOST)), View(LIVE | places(None))
 LIST = pages.schema('migrations', MIGRATION, added(PAGES, LINKS))
 

@@ -27,7 +27,7 @@ CREATE = Policy('os_compute_api:os-server-external-events:create', SERVICE_OR_AD
 
 # ------------------------------------------------------------------ requests
 
-NAMES = one_of(
+EVENT_NAMES = one_of(
     *NETWORK,
     added('2.51', VOLUME_EXTENDED),
     added('2.76', POWER_UPDATE),
@@ -35,7 +35,7 @@ NAMES = one_of(
     added('2.93', VOLUME_REIMAGED),
 )
 FACTS = {
-    'name': NAMES,
+    'name': EVENT_NAMES,
     'server_uuid': UUID,
     'status': one_of(FAILED, COMPLETED, 'in-progress'),
     'tag': TEXT,
@@ -48,7 +48,7 @@ CODES = {Outcome.ACCEPTED: 200, Outcome.UNTAGGED: 400, Outcome.UNKNOWN: 404, Out
 EVENT = closed(
     {
         'server_uuid': STRING,
-        'name': NAMES,
+        'name': EVENT_NAMES,
         'status': STRING,
         'tag': STRING,
         'code': INTEGER,

@@ -5,7 +5,7 @@ from operator import itemgetter
 from typing import Any
 
 from computeapi.api.controller import ComputeController
-from computeapi.api.types import INTEGER, MOST, SPOKEN_BOOLEAN, STRING, TEXT
+from computeapi.api.types import INTEGER, MAX_INTEGER, SPOKEN_BOOLEAN, STRING, TEXT
 from computeapi.booleans import spoken
 from computeapi.compute.quotas import NETWORK
 from computeapi.errors import Invalid
@@ -50,7 +50,7 @@ def chosen(facts: dict[str, Any]) -> dict[str, int]:
 
 # ------------------------------------------------------------------ requests
 
-QUOTA = {'type': ['integer', 'string'], 'pattern': '^-?[0-9]+$', 'minimum': -1, 'maximum': MOST}
+QUOTA = {'type': ['integer', 'string'], 'pattern': '^-?[0-9]+$', 'minimum': -1, 'maximum': MAX_INTEGER}
 UPDATE_BODY = lone('quota_set', closed(each_resource(lambda name: QUOTA, NO_NETWORKS) | {'force': SPOKEN_BOOLEAN}))
 USER_QUERY = query({'user_id': STRING}, strict='2.75')
 # The value is stored, so it must fit its column.
@@ -126,7 +126,7 @@ def user_of(req: Request) -> str | None:
 
 GROUPS_NO_NETWORKS = '2.50'
 UPDATE_CLASS_BODY = lone('quota_class_set', closed(each_resource(lambda name: QUOTA, GROUPS_NO_NETWORKS)))
-LONGEST_NAME = 255
+MAX_NAME_LENGTH = 255
 
 CLASS_LIMITS = each_resource(lambda name: Field(INTEGER, itemgetter(name)), GROUPS_NO_NETWORKS)
 UPDATED_CLASS = View(CLASS_LIMITS | {name: added(GROUPS_NO_NETWORKS, CLASS_LIMITS[name]) for name in GROUPS})
@@ -147,8 +147,8 @@ class QuotaClassSets(ComputeController):
     @operation('PUT', policy=UPDATE_CLASS, body=UPDATE_CLASS_BODY, response={'quota_class_set': UPDATED_CLASS})
     def update(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Change quotas of a class."""
-        if len(id) > LONGEST_NAME:
-            raise Invalid(f'quota_class_name has {len(id)} characters, more than {LONGEST_NAME}.')
+        if len(id) > MAX_NAME_LENGTH:
+            raise Invalid(f'quota_class_name has {len(id)} characters, more than {MAX_NAME_LENGTH}.')
         limits = self.cloud.quotas.set_class_limits(id, chosen(body['quota_class_set']))
         return {'quota_class_set': UPDATED_CLASS.render(req, limits)}
 

@@ -67,12 +67,12 @@ def state(status: ServiceStatus) -> str:
     return 'disabled' if status.service.disabled else 'enabled'
 
 
-SHARED = {
+COMMON_FIELDS = {
     'host': Field(STRING, attr('service.host')),
     'binary': Field(STRING, attr('service.binary')),
 }
 SERVICE = View(
-    SHARED
+    COMMON_FIELDS
     | {
         'id': changed({'2.1': Field(INTEGER, attr('service.id')), BY_UUID: Field(UUID, attr('service.uuid'))}),
         'status': Field(STRING, state),
@@ -87,14 +87,14 @@ SERVICE = View(
     }
 )
 CHANGED = View(
-    SHARED
+    COMMON_FIELDS
     | {
         'status': Field(STRING, state, optional=True),
         'disabled_reason': Field(NULLABLE_STRING, attr('service.disabled_reason'), optional=True),
         'forced_down': Field(BOOLEAN, attr('service.forced_down'), optional=True),
     }
 )
-UNREACHABLE = View(SHARED | {'status': STATUS})
+UNREACHABLE = View(COMMON_FIELDS | {'status': STATUS})
 UPDATED = {'service': changed({'2.1': CHANGED, BY_UUID: SERVICE})}
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from oslo_utils.uuidutils import is_uuid_like
 
 from computeapi.booleans import FALSE, TRUE, spoken
-from computeapi.db.listing import MOST_DIGITS
+from computeapi.db.listing import MAX_DIGITS
 from computeapi.errors import Invalid
 from computeapi.versions import changed
 from computeapi.web.contract import Asking, Field, Reader, View, attr
@@ -35,19 +35,19 @@ LINKS = array(closed({'rel': STRING, 'href': STRING, 'type': STRING}, ['rel', 'h
 
 # Input. Numbers and booleans may be sent as text, as in earlier versions of the API.
 
-MOST = 2**31 - 1
+MAX_INTEGER = 2**31 - 1
 DIGITS = sys.int_info.default_max_str_digits
 """The longest text that Python converts to a number."""
 SPOKEN_BOOLEAN = {'type': ['boolean', 'string'], 'enum': [True, *TRUE, False, *FALSE]}
 UNBOUNDED = {'type': ['integer', 'string'], 'pattern': '^[0-9]*$', 'minLength': 1, 'maxLength': DIGITS, 'minimum': 0}
-COUNT = UNBOUNDED | {'minimum': 1, 'maximum': MOST}
+COUNT = UNBOUNDED | {'minimum': 1, 'maximum': MAX_INTEGER}
 # The error for an empty text must be the same as for any other malformed one.
 NON_NEGATIVE = {
     'type': ['integer', 'string'],
     'pattern': '^[0-9]+$',
     'maxLength': DIGITS,
     'minimum': 0,
-    'maximum': MOST,
+    'maximum': MAX_INTEGER,
 }
 POSITIVE = NON_NEGATIVE | {'minimum': 1}
 TEXT = {'type': 'string', 'maxLength': 255}
@@ -69,7 +69,7 @@ def integer_id(text: str) -> int:
     """The integer ID in a path; one that is too long for a database becomes -1, which nothing has either."""
     if not INTEGER_ID.fullmatch(text):
         raise Invalid('Invalid input received: id must be an integer')
-    return int(text) if len(text) <= MOST_DIGITS else -1
+    return int(text) if len(text) <= MAX_DIGITS else -1
 
 
 def uuid_id(text: str) -> str:

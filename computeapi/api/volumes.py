@@ -68,7 +68,7 @@ def _attachment(volume: Volume, attached: Mapping[str, Any]) -> dict[str, Any]:
 
 
 ATTACHMENT = closed(dict.fromkeys(('id', 'volumeId', 'serverId', 'device'), STRING))
-SHARED = {
+COMMON_FIELDS = {
     'id': Field(STRING, attr('id')),
     'status': Field(STRING, attr('status')),
     'size': Field(INTEGER, attr('size')),
@@ -77,7 +77,7 @@ SHARED = {
     'displayDescription': Field(NULLABLE_STRING, attr('description')),
 }
 VOLUME = View(
-    SHARED
+    COMMON_FIELDS
     | {
         'availabilityZone': Field(NULLABLE_STRING, attr('availability_zone')),
         'volumeType': Field(NULLABLE_STRING, attr('volume_type')),
@@ -86,7 +86,7 @@ VOLUME = View(
         'attachments': Field(array(ATTACHMENT), attachments),
     }
 )
-SNAPSHOT = View(SHARED | {'volumeId': Field(STRING, attr('volume_id'))})
+SNAPSHOT = View(COMMON_FIELDS | {'volumeId': Field(STRING, attr('volume_id'))})
 VOLUMES, SNAPSHOTS = {'volumes': array(VOLUME)}, {'snapshots': array(SNAPSHOT)}
 LIST_QUERY = query(pages.WINDOW)
 

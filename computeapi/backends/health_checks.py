@@ -20,8 +20,8 @@ from computeapi.context import Context
 from computeapi.errors import Error, NeighbourAway
 
 ITSELF = Context().elevated()
-LONGEST_WORDS = 300
-LONGEST_SECONDS = 10.0
+MAX_WORDS_LENGTH = 300
+MAX_SECONDS = 10.0
 """The time limit for all checks, which run in parallel."""
 ROLES = frozenset({'admin', 'service'})
 """The roles that this service's user needs: for its own operations, and for service tokens."""
@@ -64,7 +64,7 @@ NEIGHBOURS = (
 )
 
 
-def check_all(conf: cfg.ConfigOpts, seconds: float = LONGEST_SECONDS) -> Mapping[str, HealthReport]:
+def check_all(conf: cfg.ConfigOpts, seconds: float = MAX_SECONDS) -> Mapping[str, HealthReport]:
     """The state of each configured service, by name. All are checked in parallel, with this time limit."""
     wanted = [each for each in NEIGHBOURS if each.is_wanted(conf)]
     checks: dict[str, Future[HealthReport]] = {each.name: _started(check_service, conf, each) for each in wanted}
@@ -105,7 +105,7 @@ def _report_of(check: Callable[..., HealthReport], *arguments: Any) -> HealthRep
 
 
 def _shortened(health: Health, words: str) -> HealthReport:
-    return HealthReport(health, ' '.join(words.split())[:LONGEST_WORDS])
+    return HealthReport(health, ' '.join(words.split())[:MAX_WORDS_LENGTH])
 
 
 def check_service(conf: cfg.ConfigOpts, neighbour: CheckedService) -> HealthReport:

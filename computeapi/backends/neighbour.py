@@ -46,9 +46,9 @@ AWAY = (
     exceptions.RetriableConnectionFailure,
 )
 AWAY_STATUSES = frozenset({502, 503, 504})
-LONGEST_MESSAGE = 500
+MAX_MESSAGE_LENGTH = 500
 
-MOST_NAMED = 50
+MAX_NAMED = 50
 """How many IDs a URL names at most: it must fit into 4 KiB of headers with everything else."""
 
 LOGINS: WeakValueDictionary[tuple[int, str], BaseAuthPlugin] = WeakValueDictionary()
@@ -179,7 +179,7 @@ class NeighbourService(ServiceAuth):
 def pieces(names: Iterable[str]) -> list[list[str]]:
     """The names sorted, in chunks that fit into one request each."""
     wanted = sorted(set(names))
-    return [wanted[start : start + MOST_NAMED] for start in range(0, len(wanted), MOST_NAMED)]
+    return [wanted[start : start + MAX_NAMED] for start in range(0, len(wanted), MAX_NAMED)]
 
 
 def has_token(context: Context) -> bool:
@@ -364,7 +364,7 @@ def document_of(error: Exception) -> Mapping[str, Any]:
 def message_of(error: Exception) -> str:
     """The error message in one line, without HTML."""
     text = str(document_of(error).get('message') or _without_tags(getattr(error, 'details', None) or '') or error)
-    return ' '.join(text.split())[:LONGEST_MESSAGE]
+    return ' '.join(text.split())[:MAX_MESSAGE_LENGTH]
 
 
 def _without_tags(text: str) -> str:

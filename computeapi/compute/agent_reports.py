@@ -28,7 +28,7 @@ from computeapi.states import VMState
 LOG = logging.getLogger(__name__)
 WITH_MACHINES = frozenset(VMState) - {VMState.BUILDING, VMState.ERROR, VMState.SHELVED_OFFLOADED, VMState.DELETED}
 """The states of servers that have a virtual machine."""
-MOST_BYTES = 2**20
+MAX_BYTES = 2**20
 """The size limit of a report; tens of thousands of virtual machines fit."""
 Networks = Sequence[IPv4Network | IPv6Network]
 
@@ -138,7 +138,7 @@ def read(report: Mapping[str, Any]) -> Report:
     numbers += host.resources.values()
     if (
         None in (host.cpu_info, received.capabilities, received.connector)
-        or len(orjson.dumps(report)) > MOST_BYTES
+        or len(orjson.dumps(report)) > MAX_BYTES
         or any(not 0 < len(text) <= longest or not text.isprintable() for text, longest in texts)
         or any(not 0 <= number < 2**31 for number in numbers)
         or not all(map(is_uuid_like, received.machines))

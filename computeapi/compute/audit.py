@@ -29,7 +29,7 @@ from computeapi.states import GOING, TaskState, VMState
 
 LOG = logging.getLogger(__name__)
 # How much of one kind one audit checks; the next one continues.
-MOST = 1000
+MAX_FINDINGS = 1000
 # How many of the machines that one host reports are treated as strays in one audit: each takes a call of its agent.
 STRAYS = 20
 # The host in a pair of a server and a host.
@@ -37,7 +37,7 @@ HOST = itemgetter(1)
 # For how long other services are asked for leftovers of a deleted server.
 REMEMBERED = timedelta(days=1)
 # An image that waits this long for its data will get none: uploads are recorded before they start.
-LONGEST_UPLOAD = timedelta(hours=1)
+MAX_UPLOAD_DURATION = timedelta(hours=1)
 
 NOBODY = Context(user_id='', project_id='', user_name='audit').elevated()
 
@@ -61,7 +61,7 @@ class CloudAudit:
         self.platform, self.store = platform, platform.store
 
     def findings(self) -> Iterator[Finding]:
-        """What no task holds, at most MOST of each kind."""
+        """What no task holds, at most MAX_FINDINGS of each kind."""
         ours = (self.states, self.claims, self.use, self.tags, self.machines)
         for look in (*ours, self.belongings, self.images, self.placement, self.counts):
             yield from look()
@@ -97,23 +97,23 @@ class CloudAudit:
     # ------------------------------------------------------------ kinds of findings
 
     def states(self) -> Iterator[Finding]:
-        for server_id in self.store.query(audits.stuck, MOST):
+        for server_id in self.store.query(audits.stuck, MAX_FINDINGS):
             yield Finding('the transient state', server_id, partial(self._go_on, server_id))
 
     def claims(self) -> Iterator[Finding]:
-        for server_id, host, alive in self.store.query(audits.stray_claims, MOST):
+        for server_id, host, alive in self.store.query(audits.stray_claims, MAX_FINDINGS):
             mend = self._settle if alive else self._give_back
             yield Finding(f'the claim on {host}', server_id, partial(mend, server_id, host))
 
     def use(self) -> Iterator[Finding]:
         """Hosts whose counted usage differs from the claims on them."""
-        for host in self.store.query(allocations.miscounted, MOST):
+        for host in self.store.query(allocations.miscounted, MAX_FINDINGS):
             recount = partial(self.store.change, allocations.count, [host])
             yield Finding('the usage count', host, recount, 'host')
 
     def tags(self) -> Iterator[Finding]:
         """Tags without an age, written by a process of an older release."""
-        for server_id in self.store.query(audits.ageless_tags, MOST):
+        for server_id in self.store.query(audits.ageless_tags, MAX_FINDINGS):
             yield Finding(
                 'the age stored with the tags', server_id, partial(self.store.change, rows.tell_age, server_id)
             )
@@ -145,7 +145,7 @@ class CloudAudit:
 
     def belongings(self) -> Iterator[Finding]:
         """Ports and volumes that are still attached to recently deleted servers."""
-        gone = self.store.query(audits.deleted_since, self.platform.clock() - REMEMBERED, MOST)
+        gone = self.store.query(audits.deleted_since, self.platform.clock() - REMEMBERED, MAX_FINDINGS)
         if not gone:
             return
         networks, volumes = self.platform.networks, self.platform.volumes
@@ -159,10 +159,10 @@ class CloudAudit:
 
     def images(self) -> Iterator[Finding]:
         """Snapshots and backups of servers whose data nobody uploads."""
-        images, before = self.platform.images, self.platform.clock() - LONGEST_UPLOAD
+        images, before = self.platform.images, self.platform.clock() - MAX_UPLOAD_DURATION
         kinds = ['snapshot', 'backup']
         filters = {'status': ['queued', 'saving'], 'image_type': kinds, 'created_at': ('lt', before)}
-        waiting = images.list(NOBODY, filters=filters | {'visibility': 'all'}, limit=MOST)
+        waiting = images.list(NOBODY, filters=filters | {'visibility': 'all'}, limit=MAX_FINDINGS)
         of = {image.id: image.properties.get('instance_uuid', '') for image in waiting}
         unheld = self.store.query(audits.unheld, set(of.values()))
         for image_id, server_id in of.items():
@@ -175,14 +175,14 @@ class CloudAudit:
         if mirror is None:
             return
         try:
-            for found in itertools.islice(mirror.differences(), MOST):
+            for found in itertools.islice(mirror.differences(), MAX_FINDINGS):
                 yield Finding(f'{found.what} in Placement', found.name, partial(mirror.mend, found), found.owner)
         except NeighbourAway:
             LOG.warning('Placement is unavailable: its records are not audited')
 
     def counts(self) -> Iterator[Finding]:
         """Quota usage that differs from the rows."""
-        for held, amount in itertools.islice(self.store.query(quota_usages.differences), MOST):
+        for held, amount in itertools.islice(self.store.query(quota_usages.differences), MAX_FINDINGS):
             what = f'the count of {held.resource}, too {"low" if amount > 0 else "high"} by {abs(amount)},'
             owner = quota_usages.OWNERS.get(held.resource, 'project')
             yield Finding(what, held.holder_id or held.user_id, partial(self._count, held), owner)

@@ -20,7 +20,7 @@ COMMENT = 'Generated-by-Nova'
 VALIDITY = timedelta(days=3650)
 # The attribute by which Windows matches a client certificate to an account.
 USER_PRINCIPAL_NAME = x509.ObjectIdentifier('1.3.6.1.4.1.311.20.2.3')
-LONGEST_COMMON_NAME = 64
+MAX_COMMON_NAME_LENGTH = 64
 
 
 class Pair(NamedTuple):
@@ -84,7 +84,7 @@ def _ssh_line(key: rsa.RSAPrivateKey) -> str:
 
 def _certificate(key: rsa.RSAPrivateKey, owner: str) -> str:
     """A self-signed certificate for client authentication."""
-    name = owner.encode()[:LONGEST_COMMON_NAME].decode(errors='ignore')
+    name = owner.encode()[:MAX_COMMON_NAME_LENGTH].decode(errors='ignore')
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = utcnow()
     certificate = (

@@ -41,9 +41,9 @@ LOG = logging.getLogger(__name__)
 # How many changes are loaded at a time, and for how long one process holds a change that it sends.
 BATCH = 50
 LEASE = timedelta(seconds=60)
-LONGEST_PAUSE_SECONDS = 60
-MOST_TRIES = 4
-MOST_ROUNDS = 10
+MAX_PAUSE_SECONDS = 60
+MAX_TRIES = 4
+MAX_ROUNDS = 10
 """How many batches of changes a server waits for that finds no host."""
 
 
@@ -110,7 +110,7 @@ class Mirror:
 
     def publish_server(self, server_id: str) -> None:
         """Send the claims of the server now, whichever process is due to; PlacementRefused, NeighbourAway."""
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_TRIES):
             change = self.store.query(changes.get, SERVER, server_id)
             if change is None or change.change_id is None:
                 return
@@ -127,7 +127,7 @@ class Mirror:
         found = self.placement.candidates(requests, together, isolated=isolated)
         if not found:
             # It may not have heard yet of what was released a moment ago.
-            self.catch_up(MOST_ROUNDS)
+            self.catch_up(MAX_ROUNDS)
             found = self.placement.candidates(requests, together, isolated=isolated)
         hosts = self.store.query(placement_content.hypervisors_by_host)
         return {host: found[provider_id] for host, provider_id in hosts.items() if provider_id in found}
@@ -139,7 +139,7 @@ class Mirror:
         return {name for provider_id in providers for name in self.placement.traits_of(provider_id)}
 
     def _put_off(self, change: PlacementChange, now: datetime, error: Error) -> None:
-        pause = min(2**change.attempts, LONGEST_PAUSE_SECONDS)
+        pause = min(2**change.attempts, MAX_PAUSE_SECONDS)
         # The first failures may only be due to the order in which changes are sent.
         level = logging.WARNING if change.attempts % 20 == 3 else logging.DEBUG
         LOG.log(level, 'Placement could not be updated with %s %s: %s', change.kind, change.id, error)
@@ -168,7 +168,7 @@ class Mirror:
 
     def _publish_server(self, change: PlacementChange) -> str | None:
         """Send the claims of a server and its migration; returns the ID of the migration's consumer, if any."""
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_TRIES):
             compared = self._compare(change.id, change.move_id)
             if compared is None:
                 continue

@@ -1,12 +1,12 @@
 """Names derived from other names."""
 
-LONGEST = 255
+MAX_NAME_LENGTH = 255
 """The maximum length of the names of servers, images and snapshots, in characters."""
 
 
 def shortened(name: str, *, before: str = '', after: str = '') -> str:
     """The name with a prefix or suffix; the name itself is truncated if the result would be too long."""
-    return f'{before}{name[: LONGEST - len(before) - len(after)]}{after}'
+    return f'{before}{name[: MAX_NAME_LENGTH - len(before) - len(after)]}{after}'
 
 
 def numbered(name: str, index: int, count: int) -> str:

@@ -4,7 +4,7 @@ from computeapi.backends.identity import Identity
 from computeapi.context import Context
 from computeapi.errors import Invalid
 
-LONGEST_ID = 255
+MAX_ID_LENGTH = 255
 
 
 class KnownProjects:
@@ -16,7 +16,7 @@ class KnownProjects:
     def check(self, context: Context, project_id: str) -> None:
         """Invalid for a project that does not exist. Without an identity service, every project exists; only
         administrators learn which projects do."""
-        if len(project_id) > LONGEST_ID or not self._exists(context, project_id):
+        if len(project_id) > MAX_ID_LENGTH or not self._exists(context, project_id):
             raise Invalid(f'Project ID {project_id} is not a valid project.')
 
     def _exists(self, context: Context, project_id: str) -> bool:

@@ -7,10 +7,10 @@ from typing import Any
 from computeapi.errors import Invalid
 
 ANYWHERE = '0.0.0.0/0'
-MOST_PORT, MOST_ICMP = 65535, 255
+MAX_PORT, MAX_ICMP = 65535, 255
 PROTOCOLS = ('tcp', 'udp', 'icmp')
-LONGEST_SHOWN = 64
-ALL_OF = {'tcp': (1, MOST_PORT), 'udp': (1, MOST_PORT), 'icmp': (-1, -1)}
+MAX_SHOWN_LENGTH = 64
+ALL_OF = {'tcp': (1, MAX_PORT), 'udp': (1, MAX_PORT), 'icmp': (-1, -1)}
 
 
 def rule_of(wanted: Mapping[str, Any]) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def of_network(cidr: Any) -> dict[str, Any]:
         if '/' not in text:
             raise ValueError(text)
     except ValueError:
-        raise Invalid(f'{str(cidr)[:LONGEST_SHOWN]} is not a valid IP network.') from None
+        raise Invalid(f'{str(cidr)[:MAX_SHOWN_LENGTH]} is not a valid IP network.') from None
     network = address.network
     if network.prefixlen == 0 and int(address.ip) != 0:
         raise Invalid(f'Bad prefix for network in cidr {cidr}')
@@ -49,7 +49,7 @@ def of_network(cidr: Any) -> dict[str, Any]:
 def of_ports(protocol: Any, low: Any, high: Any) -> dict[str, Any]:
     name = str(protocol).lower()
     if name not in PROTOCOLS:
-        raise Invalid(f'Invalid IP protocol {str(protocol)[:LONGEST_SHOWN]}.')
+        raise Invalid(f'Invalid IP protocol {str(protocol)[:MAX_SHOWN_LENGTH]}.')
     first, last = whole(name, low), whole(name, high)
     if name == 'icmp':
         check_icmp(first, last)
@@ -70,15 +70,15 @@ def whole(protocol: str, value: Any) -> int:
 def check_ports(protocol: str, low: int, high: int) -> None:
     if low > high:
         text = 'Former value cannot be greater than the later'
-    elif low < 1 or high > MOST_PORT:
-        text = f'Valid {protocol.upper()} ports should be between 1-{MOST_PORT}'
+    elif low < 1 or high > MAX_PORT:
+        text = f'Valid {protocol.upper()} ports should be between 1-{MAX_PORT}'
     else:
         return
     raise Invalid(f'Invalid port range {low}:{high}. {text}')
 
 
 def check_icmp(kind: int, code: int) -> None:
-    if not (-1 <= kind <= MOST_ICMP and -1 <= code <= MOST_ICMP):
+    if not (-1 <= kind <= MAX_ICMP and -1 <= code <= MAX_ICMP):
         raise Invalid(f'Invalid port range {kind}:{code}. For ICMP, the type:code must be valid')
 
 

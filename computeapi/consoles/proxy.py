@@ -36,13 +36,13 @@ LOOK_SECONDS = 2
 THREADS = 4
 OPEN_SECONDS, CLOSE_SECONDS = 10, 2
 # The maximum number of clients not at a console: those that have not sent a request yet, or that read pages.
-MOST_WAITING = 100
+MAX_WAITING = 100
 # The holder of one console's URL cannot use up all connections: this is the limit for the clients of one server.
-MOST_PER_SERVER = 20
+MAX_PER_SERVER = 20
 CHUNK = 64 * 1024
 NORMAL, FAILED = 1000, 1011
 # The room for a reason in a close frame.
-LONGEST_REASON = 120
+MAX_REASON_LENGTH = 120
 BINARY = Subprotocol('binary')
 
 P = ParamSpec('P')
@@ -108,7 +108,7 @@ class ConsoleProxy:
         """Register a client. If too many wait, the oldest one is disconnected, so that idle ones keep nobody out."""
         self.clients[client] = None
         waiting = [each for each in self.clients if each.token is None]
-        if len(waiting) > MOST_WAITING:
+        if len(waiting) > MAX_WAITING:
             self.unregister(waiting[0])
             waiting[0].stop()
 
@@ -149,7 +149,7 @@ class ConsoleProxy:
         visited = [each.server_id for _, each in self.sessions()]
         if len(visited) >= self.options.max_connections:
             return refusal(503, 'Too many consoles are open')
-        if visited.count(token.server_id) >= MOST_PER_SERVER:
+        if visited.count(token.server_id) >= MAX_PER_SERVER:
             return refusal(503, 'Too many consoles of this server are open')
         client.token = token
         return None
@@ -171,7 +171,7 @@ class ConsoleProxy:
             code, why = FAILED, 'Internal error; see the log of the console proxy.'
         seconds = time.monotonic() - began
         LOG.info('%s left server %s after %d s: %s', client.address, token.server_id, seconds, why)
-        await client.close(code, why.encode()[:LONGEST_REASON].decode(errors='ignore'))
+        await client.close(code, why.encode()[:MAX_REASON_LENGTH].decode(errors='ignore'))
 
     async def forward(self, client: Client, token: ConsoleToken) -> str:
         """Forward data, and return why it ended; OSError, HypervisorError, NotSupported if the console is away."""

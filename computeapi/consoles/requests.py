@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 from websockets.datastructures import Headers
 from websockets.http11 import Request
 
-MOST_PARAMETERS = 100
+MAX_PARAMETERS = 100
 
 
 def wants_console(request: Request) -> bool:
@@ -31,7 +31,7 @@ def token_of(request: Request) -> str:
 def _query(path: str) -> dict[str, str]:
     """The query parameters of a path, the last one of each name; none if there are too many."""
     try:
-        return dict(parse_qsl(path.partition('?')[2], max_num_fields=MOST_PARAMETERS))
+        return dict(parse_qsl(path.partition('?')[2], max_num_fields=MAX_PARAMETERS))
     except ValueError:
         return {}
 

@@ -17,7 +17,7 @@ MOMENTS = {
     'mysql': sa.text('SELECT UTC_TIMESTAMP(6)'),
 }
 # A slower answer does not say precisely enough when it was given.
-LONGEST_ANSWER_SECONDS = 0.5
+MAX_ANSWER_SECONDS = 0.5
 ATTEMPTS = 3
 
 
@@ -44,7 +44,7 @@ class DatabaseClock:
         for _ in range(ATTEMPTS):
             asked = elapsed()
             moment, answered = self.query(), elapsed()
-            if answered - asked < LONGEST_ANSWER_SECONDS:
+            if answered - asked < MAX_ANSWER_SECONDS:
                 break
         return moment, (asked + answered) / 2
 

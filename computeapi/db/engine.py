@@ -25,8 +25,8 @@ from computeapi.db.connection_cache import ConnectionCache, SnapshotConnectionCa
 from computeapi.db.driver_errors import DatabaseErrorLog, unfit
 from computeapi.db.timeouts import DEFAULT, UNLIMITED, Timeouts
 
-MOST_TRIES, PAUSE_SECONDS = 5, 0.01
-MOST_KEPT = 5
+MAX_TRIES, PAUSE_SECONDS = 5, 0.01
+MAX_KEPT = 5
 LARGE_PAGE = 16 * 1024
 PREPARED = 64
 """How many prepared statements each connection to SQLite keeps: more than a boot has. One takes about 10 KiB."""
@@ -151,7 +151,7 @@ class Store:
 
     def repeat(self, act: Callable[[], T]) -> T:
         """Run *act*, which must be one transaction, and retry it after a deadlock."""
-        for attempt in range(1, MOST_TRIES):
+        for attempt in range(1, MAX_TRIES):
             with suppress(errors.Deadlock):
                 return act()
             # The other transaction ends in a moment.
@@ -256,8 +256,8 @@ def _server_engine(url: sa.URL, pool_size: int, limits: Timeouts) -> sa.Engine:
 
 def _connection_cache(engine: sa.Engine) -> ConnectionCache:
     if engine.dialect.name == 'sqlite':
-        return SnapshotConnectionCache(engine, MOST_KEPT if isinstance(engine.pool, sa.QueuePool) else 0)
-    return ConnectionCache(engine, MOST_KEPT, timeouts.is_alive)
+        return SnapshotConnectionCache(engine, MAX_KEPT if isinstance(engine.pool, sa.QueuePool) else 0)
+    return ConnectionCache(engine, MAX_KEPT, timeouts.is_alive)
 
 
 class HintingCompiler(SQLiteCompiler):

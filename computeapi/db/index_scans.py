@@ -15,8 +15,8 @@ from computeapi.db.listing import NO_MARKER, Clause, Page
 from computeapi.errors import Invalid
 
 HINTS = {'sqlite': 'INDEXED BY {}', 'mysql': 'FORCE INDEX ({})', 'mariadb': 'FORCE INDEX ({})'}
-FIRST_LOOK, LOOK_FURTHER, LONGEST_LOOK = 100, 2, 4000
-MOST = 'most'
+FIRST_LOOK, LOOK_FURTHER, MAX_LOOK = 100, 2, 4000
+LIMIT = 'most'
 """The name of the parameter that limits the rows."""
 FEW = 1000
 """This many rows are sorted as fast as a page is read."""
@@ -74,7 +74,7 @@ def rows(
         statement = _statement(connection.dialect.name, select, shape, same)
         within = () if until is None else _until(scan, until, is_tie=bool(same))
         statement = _narrowed(statement, (*scan.where, *scan.besides, *within), limit is not None)
-        most = {} if limit is None else {MOST: limit - len(found)}
+        most = {} if limit is None else {LIMIT: limit - len(found)}
         found += connection.execute(statement, values | most).all()
     return found
 
@@ -133,7 +133,7 @@ def _beyond(scan: IndexScan, after: Place | None) -> Iterator[Clause]:
 def _narrowed(statement: sa.Select[Any], where: tuple[Clause, ...], limited: bool) -> sa.Select[Any]:
     """The statement with more conditions; cached, for conditions that are the same objects."""
     narrowed = statement.where(*where) if where else statement
-    return narrowed.limit(sa.bindparam(MOST, type_=sa.Integer())) if limited else narrowed
+    return narrowed.limit(sa.bindparam(LIMIT, type_=sa.Integer())) if limited else narrowed
 
 
 def _shape(scan: IndexScan, after: Place | None) -> tuple[IndexScan, dict[str, Any]]:
@@ -210,7 +210,7 @@ def places(
         yield from found
         if len(found) < size:
             return
-        after, size = found[-1][: scan.keys], min(size * LOOK_FURTHER, LONGEST_LOOK)
+        after, size = found[-1][: scan.keys], min(size * LOOK_FURTHER, MAX_LOOK)
 
 
 @functools.lru_cache(maxsize=1024)

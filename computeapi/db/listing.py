@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from computeapi import errors
 
-MOST_DIGITS = 18
+MAX_DIGITS = 18
 UNKNOWN_MARKER, NO_MARKER = 'marker [{marker}] not found', 'Marker {marker} could not be found.'
 """The messages for unknown markers, which differ between lists."""
 
@@ -185,7 +185,7 @@ def identified(table: sa.Table, identifier: str) -> Clause:
 
 def identity(identifier: str) -> tuple[str, int | str]:
     """The column of an ID or UUID, and its value; numbers longer than a database can compare match nothing."""
-    if identifier.isdecimal() and len(identifier) <= MOST_DIGITS:
+    if identifier.isdecimal() and len(identifier) <= MAX_DIGITS:
         return 'id', int(identifier)
     return 'uuid', identifier
 

@@ -24,7 +24,7 @@ Document = dict[str, Any]
 T = TypeVar('T')
 
 EVERYBODY = '*'
-SHARED = 'access_as_shared'
+ACCESS_AS_SHARED = 'access_as_shared'
 FILTERED_TYPES = (str, bool, int)
 MAX_INTEGER = 2**31 - 1
 TAGGED = pairs.Belongings({}, tables.tags)
@@ -50,7 +50,7 @@ ANYBODY = Context()
 
 def shared(table: sa.Table, context: Context = ANYBODY) -> Clause:
     """The rows that are shared with everybody, or by an RBAC policy with the caller's project."""
-    return sa.or_(table.c.shared, shared_by_policy(table, context, SHARED))
+    return sa.or_(table.c.shared, shared_by_policy(table, context, ACCESS_AS_SHARED))
 
 
 def own_or_shared(table: sa.Table, context: Context) -> Clause:

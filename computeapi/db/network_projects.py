@@ -14,7 +14,7 @@ from computeapi.db.tables.network import quota_locks, quotas
 
 UNLIMITED = -1
 # The maximum length of a project ID.
-LONGEST_PROJECT = 255
+MAX_PROJECT_LENGTH = 255
 
 # By Neutron's resource name: the table that is counted, and the default limit.
 RESOURCES: dict[str, tuple[sa.Table, int]] = {

@@ -13,8 +13,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-LONGEST = 255
-MOST_MEMORY = 128 * 1024
+MAX_LENGTH = 255
+MAX_MEMORY = 128 * 1024
 
 PLAIN = re.compile(r'(\^?)((?:[^\\\[\](){}^$|*+?]|\\[^\w\s])*)(\$?)')
 SYMBOL = re.compile(r'\\?(.)', re.DOTALL)
@@ -38,7 +38,7 @@ PREFIXES = {'mysql': '(*LIMIT_MATCH=20000)(?i)', 'mariadb': '(*LIMIT_MATCH=20000
 
 def is_bounded(pattern: str) -> bool:
     """Whether the pattern is a regular expression that can be matched in bounded time."""
-    if len(pattern) > LONGEST:
+    if len(pattern) > MAX_LENGTH:
         return False
     return bool(PLAIN.fullmatch(pattern)) or (bool(PORTABLE.fullmatch(pattern)) and _compiled(pattern) is not None)
 
@@ -88,7 +88,7 @@ def _compiled(pattern: str) -> Any:
     import re2
 
     options = re2.Options()
-    options.max_mem, options.log_errors = MOST_MEMORY, False
+    options.max_mem, options.log_errors = MAX_MEMORY, False
     try:
         return re2.compile(pattern, options)
     except re2.error:

@@ -29,7 +29,7 @@ ROUTER_GATEWAY = 'network:router_gateway'
 ROUTER_INTERFACE = 'network:router_interface'
 
 FIXED_IP_FILTER = re.compile(r'(ip_address|ip_address_substr|subnet_id)=(.{1,64})')
-MOST_PARTS = 100
+MAX_PARTS = 100
 """Each part adds to the depth of the statement, which SQLite limits."""
 
 RELATIONS_OF = Among(
@@ -81,8 +81,8 @@ def _holds_fixed_ips(values: list[str]) -> Clause:
         if not match:
             raise errors.Invalid("Invalid input for fixed_ips. Reason: it must be 'ip_address=A' or 'subnet_id=S'.")
         wanted.setdefault(match[1], []).append(match[2])
-    if len(wanted.get('ip_address_substr', ())) > MOST_PARTS:
-        raise errors.Invalid(f'Invalid input for fixed_ips. Reason: at most {MOST_PARTS} parts of addresses are found.')
+    if len(wanted.get('ip_address_substr', ())) > MAX_PARTS:
+        raise errors.Invalid(f'Invalid input for fixed_ips. Reason: at most {MAX_PARTS} parts of addresses are found.')
     parts = [fixed_ips.c.ip_address.contains(text, autoescape=True) for text in wanted.pop('ip_address_substr', ())]
     held = [fixed_ips.c[key].in_(texts) for key, texts in wanted.items()] + ([sa.or_(*parts)] if parts else [])
     return sa.and_(*(ports.c.id.in_(sa.select(fixed_ips.c.port_id).where(each)) for each in held))

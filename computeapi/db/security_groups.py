@@ -49,7 +49,7 @@ GROUPS = Collection(security_groups, errors.SecurityGroupNotFound, complete=_add
 DEFAULT_GROUP = sa.select(security_groups.c.id).where(
     security_groups.c.project_id == sa.bindparam('project'), security_groups.c.name == DEFAULT
 )
-NAMES = {
+VISIBLE_NAMES = {
     is_admin: Among(
         sa.select(security_groups.c.id, security_groups.c.name).where(
             own_rows(security_groups, Context(is_admin=is_admin))
@@ -74,7 +74,7 @@ def default_group(work: Work, project_id: str) -> str | None:
 def names(work: Work, ids: Iterable[str]) -> dict[str, str]:
     """The names of those of the groups that the caller may see, by ID."""
     caller = {CALLER: work.context.project_id}
-    found = NAMES[work.context.is_admin].find(work.connection, set(ids), caller)
+    found = VISIBLE_NAMES[work.context.is_admin].find(work.connection, set(ids), caller)
     return {row.id: row.name for row in found}
 
 

@@ -19,7 +19,7 @@ from computeapi.states import VMState, states_of
 BY = {key: index_of(servers, name_of(key)) for key in (*KEYS, *SELDOM)}
 LIVING, GONE, OF_PROJECT = (index_of(servers, f'ix_servers_{each}') for each in ('living', 'gone', 'of_project'))
 USUAL = TIES[0]
-MOST_VALUES, MOST_BRANCHES = 5000, 30
+MAX_VALUES, MAX_BRANCHES = 5000, 30
 RESTORABLE = servers.c.vm_state == VMState.SOFT_DELETED
 NOT_RESTORABLE, THERE = ~RESTORABLE, servers.c.deleted_at.is_(None)
 
@@ -89,7 +89,7 @@ def _values(connection: sa.Connection, filters: Mapping[str, Any]) -> Iterator[t
     """By filter, the column values that it accepts, if there is an index of them and they are few."""
     for name in (name for name in VALUES if name in filters):
         values = VALUES[name](connection, name, filters[name])
-        if values is not None and len(values) <= MOST_BRANCHES:
+        if values is not None and len(values) <= MAX_BRANCHES:
             yield name, values
 
 
@@ -175,7 +175,7 @@ def _matching(connection: sa.Connection, name: str, pattern: str) -> Values:
 def held(connection: sa.Connection, name: str) -> Sequence[Any] | None:
     """All values of a column; None if there are too many."""
     found = connection.scalars(_distinct(connection.dialect.name, name)).all()
-    return None if len(found) > MOST_VALUES else found
+    return None if len(found) > MAX_VALUES else found
 
 
 @functools.cache
@@ -186,13 +186,13 @@ def _distinct(dialect: str, key: str) -> sa.Select[Any]:
     if dialect in ('mysql', 'mariadb'):
         # MariaDB does this by itself, if the statement selects all columns of the index up to this one.
         distinct = hinted(sa.select(column, servers.c.deleted_at).where(there).distinct(), BY[key])
-        return distinct.limit(MOST_VALUES + 1)
+        return distinct.limit(MAX_VALUES + 1)
     # PostgreSQL finds no minimum along an index whose first column is another one, unless ordered by both.
     least = hinted(sa.select(column).where(there).order_by(servers.c.deleted_at, column).limit(1), BY[key])
     known = sa.select(least.scalar_subquery().label('value')).cte('known', recursive=True)
     following = least.where(column > known.c.value).scalar_subquery()
     known = known.union_all(sa.select(following).select_from(known).where(known.c.value.is_not(None)))
-    return sa.select(known.c.value).where(known.c.value.is_not(None)).limit(MOST_VALUES + 1)
+    return sa.select(known.c.value).where(known.c.value.is_not(None)).limit(MAX_VALUES + 1)
 
 
 VALUES: dict[str, Callable[[sa.Connection, str, Any], Values]] = {

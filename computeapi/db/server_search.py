@@ -21,7 +21,7 @@ from computeapi.errors import Invalid
 
 COLUMNS = {'name': 'folded_name'}
 """The column that is used for sorting instead."""
-AT_ONCE = 1000
+BATCH = 1000
 EXTENSION_FACTOR = 10
 """The factor by which a search goes on if no server has matched yet."""
 
@@ -100,7 +100,7 @@ class Pager:
             return self._among(few, self._wanted())
         if tags is not None:
             return self._tagged(tags, [*reach.conditions(), *(self.conditions[name] for name in sought)])
-        if (found := self._through_all(sought, self.page.limit or AT_ONCE)) is not None:
+        if (found := self._through_all(sought, self.page.limit or BATCH)) is not None:
             return found
         alone = self.key == USUAL and len(scans) == 1
         if lets_most_pass(sought) and (alone or self.key != USUAL):
@@ -185,7 +185,7 @@ class Pager:
     def _stretches(self, limit: int) -> Iterator[int]:
         """The sizes of stretches, chosen so that one ends exactly at each limit."""
         # For a long stretch PostgreSQL would search all matching addresses, however few the page needs.
-        first = AT_ONCE if ADDRESSES.keys().isdisjoint(self.filters) else max(limit, 1) * 2
+        first = BATCH if ADDRESSES.keys().isdisjoint(self.filters) else max(limit, 1) * 2
         looked_at = 0
         for bound in (self.search.most, self.search.most * EXTENSION_FACTOR):
             while looked_at < bound:
@@ -236,8 +236,8 @@ class Pager:
     def _likely(self, looked_at: int, found: int) -> int:
         """How many to examine next, so that the page fills up if the match rate stays the same."""
         if self.page.limit is None:
-            return AT_ONCE
-        return min((self.page.limit - found) * (looked_at // max(found, 1) + 1), AT_ONCE)
+            return BATCH
+        return min((self.page.limit - found) * (looked_at // max(found, 1) + 1), BATCH)
 
     def _is_beyond(self, place: Place) -> bool:
         """Whether the place comes after the marker."""
@@ -265,9 +265,9 @@ class Pager:
 
     def _sifted(self, there: Iterable[Place], where: Sequence[Clause], *, bounded: bool = True) -> Found:
         """The matching servers at these places, until the page is full, or enough were examined."""
-        limit, found, looked_at, size = self.page.limit, list[Any](), 0, self.page.limit or AT_ONCE
+        limit, found, looked_at, size = self.page.limit, list[Any](), 0, self.page.limit or BATCH
         source = iter(there)
-        while some := [place[-1] for place in itertools.islice(source, min(size, AT_ONCE))]:
+        while some := [place[-1] for place in itertools.islice(source, min(size, BATCH))]:
             fitting = self.records.select.where(*_those(some, where))
             by_id = {each.id: each for each in self.records.all(self.connection, fitting)}
             found += [by_id[number] for number in some if number in by_id]

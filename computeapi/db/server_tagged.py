@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from computeapi.db import index_scans
 from computeapi.db.index_scans import IndexScan, Place, index_of
-from computeapi.db.server_scans import MOST_BRANCHES, Reach, nearness
+from computeapi.db.server_scans import MAX_BRANCHES, Reach, nearness
 from computeapi.db.tables.servers import server_tags
 
 OF_ALL = index_of(server_tags, 'ix_server_tags_tag_created_at_server_id')
@@ -47,7 +47,7 @@ class Tags(NamedTuple):
 def are_told(connection: sa.Connection, tags: Collection[str]) -> bool:
     """Whether the rows of these tags all have the servers' age: processes of an older release, which run during a
     rolling upgrade, do not write it."""
-    return len(tags) <= MOST_BRANCHES and connection.execute(AGELESS, {'tags': list(tags)}).first() is None
+    return len(tags) <= MAX_BRANCHES and connection.execute(AGELESS, {'tags': list(tags)}).first() is None
 
 
 def groups(

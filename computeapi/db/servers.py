@@ -32,7 +32,7 @@ from computeapi.states import TaskState, VMState
 __all__ = ['BlockDevice', 'Server', 'derived']
 
 # The number of servers in one statement.
-MOST = 1000
+RECOUNT_BATCH = 1000
 # Loaded in addition to the row if a view or a service names them.
 TAGS, VOLUMES, SERVICE, DOMAIN_NAME = 'tags', 'volumes', 'service', 'domain_name'
 
@@ -314,8 +314,8 @@ def _change_all(connection: sa.Connection, values: Mapping[str, Any], *condition
         connection.execute(statement.where(*conditions))
         return
     before = [row._asdict() for row in connection.execute(COUNTED.where(*conditions))]
-    for begin in range(0, len(before), MOST):
-        some = before[begin : begin + MOST]
+    for begin in range(0, len(before), RECOUNT_BATCH):
+        some = before[begin : begin + RECOUNT_BATCH]
         _recount(connection, some, values)
         # Only these, not those that meet the conditions by now.
         connection.execute(statement.where(servers.c.uuid.in_([row['uuid'] for row in some])))

@@ -24,8 +24,8 @@ from computeapi.versions import COMPUTE
 from computeapi.web.schemas import closed, one_of
 from computeapi.web.validation import BodyValidator
 
-MOST_PLANS = 1000
-MOST_STAYS = 10_000
+MAX_PLANS = 1000
+MAX_STAYS = 10_000
 RELEASE_TIMEOUT_SECONDS = 5.0
 """How long `release` waits for a server to reach the state in which it is held."""
 LEAVING_SECONDS = 2.0
@@ -137,8 +137,8 @@ class Plans:
         """
         plan = StatePlan(kwargs, self.remove)
         with self._changed:
-            if len(self.all) >= MOST_PLANS:
-                raise Invalid(f'There are already {MOST_PLANS} plans, which is the maximum.')
+            if len(self.all) >= MAX_PLANS:
+                raise Invalid(f'There are already {MAX_PLANS} plans, which is the maximum.')
             self.all += (plan,)
         return plan
 
@@ -299,5 +299,5 @@ def _left(plan: StatePlan, passed: Callable[[str], float]) -> float:
 
 def _keep_bounded(things: OrderedDict[Any, Any], key: Any, value: Any) -> None:
     things[key] = value
-    if len(things) > MOST_STAYS:
+    if len(things) > MAX_STAYS:
         things.popitem(last=False)

@@ -25,7 +25,7 @@ from computeapi.web.request import CONTEXT
 
 LOOKING = ('GET', 'HEAD', 'OPTIONS')
 BINARY = 'octet-stream'
-MOST_COUNTS = 1_000_000
+MAX_COUNTS = 1_000_000
 """How many different requests and tasks are counted separately; all others share one count."""
 UUID4 = re.compile(r'\b[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}\b')
 
@@ -72,7 +72,7 @@ class Seed:
         """The bytes from which the next sequence for these names is derived; different each time."""
         label = hashlib.sha256(repr((self.number, self._loaded, *names)).encode()).digest()
         with self._lock:
-            counted = label if label in self._counts or len(self._counts) < MOST_COUNTS else b''
+            counted = label if label in self._counts or len(self._counts) < MAX_COUNTS else b''
             self._counts[counted] = count = self._counts.get(counted, 0) + 1
         return label + count.to_bytes(8)
 

@@ -20,8 +20,8 @@ from computeapi.serve.directory import Directory, database, removed_with
 if TYPE_CHECKING:
     from computeapi.kit.cloud_files.accounts import UserAccount
 
-MOST = 100
-LONGEST_NAME = 255
+MAX_SNAPSHOTS = 100
+MAX_NAME_LENGTH = 255
 IMAGES = 'images'
 
 
@@ -70,12 +70,12 @@ class CloudSnapshots:
 
     def take(self, name: str) -> None:
         """Save the current state; Conflict if the name is taken, Invalid for an invalid name or too many snapshots."""
-        if not name or len(name) > LONGEST_NAME:
-            raise Invalid(f'The name of a snapshot has 1 to {LONGEST_NAME} characters.')
+        if not name or len(name) > MAX_NAME_LENGTH:
+            raise Invalid(f'The name of a snapshot has 1 to {MAX_NAME_LENGTH} characters.')
         if name in self.kept:
             raise Conflict(f'Snapshot {name} already exists.')
-        if len(self.kept) >= MOST:
-            raise Invalid(f'There are already {MOST} snapshots, which is the maximum.')
+        if len(self.kept) >= MAX_SNAPSHOTS:
+            raise Invalid(f'There are already {MAX_SNAPSHOTS} snapshots, which is the maximum.')
         self.kept[name] = self.now()
 
     def get(self, name: str) -> CloudSnapshot:

@@ -10,7 +10,7 @@ from computeapi import errors
 from computeapi.web.validation import STRICT
 
 MAX_MESSAGE = 500
-MOST_ERRORS = 100
+MAX_ERRORS = 100
 """The number of errors among which the most telling one is chosen: every item of a long list can be wrong."""
 
 SECRETS = ('password', 'original_password', 'secret')
@@ -30,7 +30,7 @@ class Schema:
 
 def refuse(found: Iterable[jsonschema.ValidationError]) -> None:
     """Raises Invalid with the field and its problem if there are errors."""
-    error = jsonschema.exceptions.best_match(itertools.islice(found, MOST_ERRORS))
+    error = jsonschema.exceptions.best_match(itertools.islice(found, MAX_ERRORS))
     if error is not None:
         field = '/'.join(map(str, error.absolute_path))
         where = f'Invalid input for field/attribute {field}. ' if field else ''

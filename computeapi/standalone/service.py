@@ -50,7 +50,7 @@ class ServiceApp(App):
     on_system = True
     project: re.Pattern[str] | None = None
     statuses: faults.Statuses = ((errors.OverQuota, 413),)
-    names: Mapping[int, str] = faults.NAMES
+    names: Mapping[int, str] = faults.FAULT_NAMES
 
     def __init__(self, controllers: Iterable[Controller], authenticate: Authenticate):
         super().__init__(controllers, RoleRules(self.on_system))

@@ -25,9 +25,9 @@ PAUSE_SECONDS = 0.1
 """The minimum interval between two queries."""
 LATE = timedelta(seconds=10)
 """How much later than its timestamp a change may be committed; also allows for different clocks of processes."""
-MOST_CHANGES = 200
+MAX_CHANGES = 200
 """If there are more changes, listeners are only informed of that, and look themselves."""
-MOST_LISTENERS, MOST_OF_ONE = 100, 8
+MAX_LISTENERS, MAX_OF_ONE = 100, 8
 BEAT_SECONDS = 15.0
 RETRY_MILLISECONDS = 5000
 
@@ -54,7 +54,7 @@ class ChangeListener:
             return
         with self.lock:
             self.ids |= own
-            self.more = self.more or more or len(self.ids) > MOST_CHANGES
+            self.more = self.more or more or len(self.ids) > MAX_CHANGES
         self.wake()
 
     def take(self) -> UnreadChanges:
@@ -79,7 +79,7 @@ class ChangeNotifier:
         """Add a listener; Unavailable if there are too many, in total or of one owner."""
         with self._lock:
             of_owner = sum(each.owner == listener.owner for each in self.listeners)
-            if len(self.listeners) >= MOST_LISTENERS or of_owner >= MOST_OF_ONE:
+            if len(self.listeners) >= MAX_LISTENERS or of_owner >= MAX_OF_ONE:
                 raise Unavailable('There are already too many listeners.')
             if not self.listeners:
                 # A new listener reads the current state itself.
@@ -118,8 +118,8 @@ class ChangeNotifier:
         # The clock of a cloud in tests may be set back.
         now, before = self.store.clock(), self._seen_at
         self._seen_at = now
-        found = self.store.query(server_changes.since, min(now, before) - LATE, MOST_CHANGES)
-        return {each.uuid: each for each in found}, len(found) > MOST_CHANGES
+        found = self.store.query(server_changes.since, min(now, before) - LATE, MAX_CHANGES)
+        return {each.uuid: each for each in found}, len(found) > MAX_CHANGES
 
 
 class ChangeStream(WakeableFeed):

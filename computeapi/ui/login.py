@@ -16,7 +16,7 @@ from computeapi.serve.credentials import name_of
 from computeapi.serve.http.feed import TAKEN
 from computeapi.ui.change_stream import ChangeNotifier, ChangeStream
 from computeapi.ui.permissions import PagePermissions
-from computeapi.ui.sessions import LONGEST, LoggedIn, PageSessions
+from computeapi.ui.sessions import MAX_SECONDS, LoggedIn, PageSessions
 from computeapi.web.contract import JSON
 from computeapi.web.filters import Environ, WSGIApp, environ_key
 
@@ -159,7 +159,7 @@ class PageLogin:
         secret = answer.headers['X-Subject-Token']
         name = self.sessions.open(token['user']['name'], token['project']['name'], roles, secret, seconds)
         shown = self.show(req, self.sessions.get(name))
-        self.set_cookie(shown, req, name, int(min(seconds, LONGEST)))
+        self.set_cookie(shown, req, name, int(min(seconds, MAX_SECONDS)))
         return shown
 
     def token_for(self, req: webob.Request, user: str, password: str) -> webob.Response:

@@ -7,9 +7,9 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-MOST = 100
+MAX_SESSIONS = 100
 """The maximum number of sessions. Beyond it, the oldest session of the user with most sessions ends."""
-LONGEST = 8 * 3600.0
+MAX_SECONDS = 8 * 3600.0
 """The maximum duration of a session, in seconds."""
 
 
@@ -44,9 +44,9 @@ class PageSessions:
         name = secrets.token_urlsafe(32)
         with self._lock:
             self._forget_those_that_ended()
-            while len(self._open) >= MOST:
+            while len(self._open) >= MAX_SESSIONS:
                 self._end_one()
-            self._open[_key(name)] = LoggedIn(user, project, roles, token, time.monotonic() + min(seconds, LONGEST))
+            self._open[_key(name)] = LoggedIn(user, project, roles, token, time.monotonic() + min(seconds, MAX_SECONDS))
         return name
 
     def get(self, name: str) -> LoggedIn | None:

@@ -19,8 +19,8 @@ from computeapi.web.request import OPERATION, VENDOR_JSON, Reply, Request, calle
 from computeapi.web.routing import PROJECT, Bound, Endpoint, Match, route_table
 
 LOG = logging.getLogger(__name__)
-LONGEST_SHOWN = 255
-LONGEST_LIST = 16 * 2**20
+MAX_SHOWN_LENGTH = 255
+MAX_LIST_BYTES = 16 * 2**20
 """The maximum size of a list in bytes, if it is paged and has more than one item."""
 SAFE = frozenset({'GET', 'HEAD'})
 BODILESS = SAFE | {'DELETE'}
@@ -33,7 +33,7 @@ class App:
     """
 
     project: re.Pattern[str] | None = PROJECT
-    longest_list = LONGEST_LIST
+    longest_list = MAX_LIST_BYTES
 
     def __init__(
         self,
@@ -205,5 +205,5 @@ def action_of(body: Any, endpoint: Endpoint) -> str:
         raise NotFound()
     name: str = next(iter(body))
     if name not in endpoint.choices:
-        raise Invalid(f'There is no such action: {name[:LONGEST_SHOWN]}')
+        raise Invalid(f'There is no such action: {name[:MAX_SHOWN_LENGTH]}')
     return name

@@ -36,7 +36,7 @@ STATUSES: Statuses = (
     (errors.DatabaseError, 503),
 )
 
-NAMES = {
+FAULT_NAMES = {
     400: 'badRequest',
     401: 'unauthorized',
     403: 'forbidden',
@@ -72,7 +72,7 @@ def status_of(error: Exception, own: Statuses = ()) -> int:
     return next((status for kind, status in (*own, *STATUSES) if isinstance(error, kind)), 500)
 
 
-def document(status: int, message: str, names: Mapping[int, str] = NAMES) -> dict[str, dict[str, Any]]:
+def document(status: int, message: str, names: Mapping[int, str] = FAULT_NAMES) -> dict[str, dict[str, Any]]:
     """{"itemNotFound": {"code": 404, "message": ...}}"""
     return {names.get(status, 'computeFault'): {'code': status, 'message': message}}
 

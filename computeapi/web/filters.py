@@ -37,7 +37,7 @@ SERVICE = 'compute'
 LEGACY_HEADER = 'X-OpenStack-Nova-API-Version'
 STANDARD_HEADER = 'OpenStack-API-Version'
 VERSION_HEADERS = (STANDARD_HEADER, LEGACY_HEADER)
-LONGEST_SHOWN = 100
+MAX_SHOWN_LENGTH = 100
 MEDIA_TYPE_VERSION = re.compile(r';\s*version=(2(?:\.\d+)?)\b')
 SLASHES = re.compile('//+')
 AFTER_TOKENS = re.compile(r'(?<=tokens/)[^/]+', re.IGNORECASE)
@@ -239,7 +239,7 @@ class Microversion:
         sent = tuple(environ.get(key) for key in self.keys)
         if sent.count(None) == len(sent):
             return self.history.default
-        short = sum(len(value) for value in sent if value) <= LONGEST_SHOWN
+        short = sum(len(value) for value in sent if value) <= MAX_SHOWN_LENGTH
         try:
             return (self._read if short else self.read)(sent)
         except Error as error:
@@ -267,7 +267,7 @@ def _read(text: str, history: History) -> APIVersionRequest:
         version = APIVersionRequest.parse(text)
     except ValueError:
         raise Invalid(
-            f'API Version String {text[:LONGEST_SHOWN]} is of invalid format. Must be of format MajorNum.MinorNum.'
+            f'API Version String {text[:MAX_SHOWN_LENGTH]} is of invalid format. Must be of format MajorNum.MinorNum.'
         ) from None
     if not version.matches(history.min, history.max):
         raise faults.NotAcceptable(version, history.min, history.max)

@@ -28,15 +28,15 @@ KEY_HEADER = 'Idempotency-Key'
 REPLAYED_HEADER = 'Idempotency-Replayed'
 """Set in a replayed answer: the ID of the request that was answered first."""
 
-LONGEST_KEY = 255
+MAX_KEY_LENGTH = 255
 QUOTED = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\])*)"')
 """A String of RFC 8941, as the draft requires."""
 BARE = re.compile(r"[\w!#$%&'*+.^`|~:/=-]*", re.ASCII)
 """An unquoted key, as many clients send it."""
 
-MOST_READ = 1024 * 1024
+MAX_READ = 1024 * 1024
 """The maximum size of the body of such a request, in bytes; the pipeline may allow less."""
-MOST_KEPT = 64 * 1024
+MAX_KEPT = 64 * 1024
 """A larger answer, in bytes, is stored only if the request changed something."""
 
 ClaimT = TypeVar('ClaimT', bound='Claim')
@@ -146,7 +146,7 @@ class Idempotency:
                 self.claims.drop(claim)
             raise
         try:
-            optional = int(answer.status[:3]) >= 400 or len(answer.body) > MOST_KEPT
+            optional = int(answer.status[:3]) >= 400 or len(answer.body) > MAX_KEPT
             if not (optional and self.claims.drop(claim)):
                 self.claims.keep(claim, secrets.encrypt(answer))
         except DatabaseError:
@@ -159,8 +159,8 @@ def read(text: str) -> str:
     text = text.strip(' ')
     quoted = QUOTED.fullmatch(text)
     key = re.sub(r'\\(.)', r'\1', quoted[1]) if quoted else text
-    if not (quoted or BARE.fullmatch(text)) or not 0 < len(key) <= LONGEST_KEY:
-        raise Invalid(f'{KEY_HEADER} must be a quoted string of 1 to {LONGEST_KEY} printable ASCII characters.')
+    if not (quoted or BARE.fullmatch(text)) or not 0 < len(key) <= MAX_KEY_LENGTH:
+        raise Invalid(f'{KEY_HEADER} must be a quoted string of 1 to {MAX_KEY_LENGTH} printable ASCII characters.')
     return key
 
 
@@ -169,7 +169,7 @@ def request_parts(req: Request, caller: Context) -> tuple[Any, bytes]:
     replayed answer is not authorized again. TooLarge; Invalid for an incomplete body."""
     versions = sorted(item for item in req.environ.items() if item[0].endswith('API_VERSION'))
     where = [req.method, raw_path(req.environ), req.query_string]
-    return [*where, versions, sorted(caller.roles)], req.data(MOST_READ)
+    return [*where, versions, sorted(caller.roles)], req.data(MAX_READ)
 
 
 def complete_response(app: WSGIApp, req: Request) -> FullAnswer:

@@ -18,7 +18,7 @@ from computeapi.web.request import CONTEXT
 DEFAULTS = {'service_type': 'compute'}
 """The defaults that differ from keystonemiddleware's; the configuration can override them."""
 REMEMBERED_SECONDS = 10
-MOST_REMEMBERED = 1000
+MAX_REMEMBERED = 1000
 
 
 def options() -> list[tuple[str, list[cfg.Opt]]]:
@@ -119,7 +119,7 @@ class RememberedCallers:
         if not written or auth.SERVICE_TOKEN_KEY in environ or is_restricted(token):
             return
         now = utcnow()
-        if len(self.known) >= MOST_REMEMBERED:
+        if len(self.known) >= MAX_REMEMBERED:
             self.known = {}
         self.known[written] = KnownCaller(caller, now, min(now + self.kept, parsed(token['expires_at'])))
 

@@ -261,7 +261,7 @@ def _success(status: int, content: dict[str, list[Document]], face: Face) -> Doc
 
 
 def _components(version: APIVersionRequest, face: Face) -> Document:
-    statuses = sorted({*faults.NAMES, 406, 410, 500, *(KEY_ERRORS if face.idempotency else ())})
+    statuses = sorted({*faults.FAULT_NAMES, 406, 410, 500, *(KEY_ERRORS if face.idempotency else ())})
     marks = {STANDARD_HEADER: f'{SERVICE} {version}', LEGACY_HEADER: str(version)}
     marked = {name: {'const': marks[name]} for name in face.version_headers}
     parameters = {}
@@ -286,7 +286,7 @@ def _components(version: APIVersionRequest, face: Face) -> Document:
 
 
 def _fault(status: int) -> Document:
-    name = faults.NAMES.get(status, 'computeFault')
+    name = faults.FAULT_NAMES.get(status, 'computeFault')
     schema = closed({name: whole({'code': {'const': status}, 'message': TEXT})}, [name])
     return {'oneOf': [schema, UNAUTHORIZED]} if status == 401 else schema
 

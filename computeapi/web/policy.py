@@ -24,7 +24,7 @@ LOG = logging.getLogger(__name__)
 UNREADABLE = (ValueError, TypeError, AttributeError)
 """The exceptions that oslo.policy raises for a file that contains no rules."""
 RELOAD_SECONDS = 1.0
-MOST_ANSWERS = 10_000
+MAX_ANSWERS = 10_000
 
 CREDENTIALS = (
     'roles',
@@ -182,7 +182,7 @@ class Policies:
         answer = answers.get(question)
         if answer is None:
             facts = credentials(context)
-            if len(answers) >= MOST_ANSWERS:
+            if len(answers) >= MAX_ANSWERS:
                 answers = self.answers = {}
             lists = {name: list(facts[name]) for name in ('roles', 'service_roles')}
             try:

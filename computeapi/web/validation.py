@@ -22,7 +22,7 @@ _refuse_unknown = jsonschema.Draft202012Validator.VALIDATORS['additionalProperti
 
 Errors = Iterator[jsonschema.ValidationError]
 
-LONGEST_KEPT, MOST_KEPT = 200, 1024
+MAX_KEPT_LENGTH, MAX_KEPT = 200, 1024
 """The results of validation are cached for query strings of up to 200 characters, and for the last 1024 of those."""
 
 
@@ -172,7 +172,7 @@ class _QueryRules:
     def _is_right(self, query: dict[str, list[str]]) -> bool:
         """Whether it is known to be valid. Short queries are cached: validation takes a seventh of the time of a list,
         and polling repeats them."""
-        if sum(len(text) + 1 for text in itertools.chain(query, *query.values())) > LONGEST_KEPT:
+        if sum(len(text) + 1 for text in itertools.chain(query, *query.values())) > MAX_KEPT_LENGTH:
             return False
         return _fits(self, tuple((name, *values) for name, values in query.items()))
 
@@ -180,7 +180,7 @@ class _QueryRules:
         return name in self.known or any(pattern.search(name) for pattern in self.patterns)
 
 
-@functools.lru_cache(maxsize=MOST_KEPT)
+@functools.lru_cache(maxsize=MAX_KEPT)
 def _fits(rules: _QueryRules, asked: tuple[tuple[str, ...], ...]) -> bool:
     return bool(rules.validator.is_valid({name: values for name, *values in asked}))
 

@@ -109,11 +109,11 @@ def test_a_word_that_comes_slowly_takes_no_longer_than_another(gate, monkeypatch
 
 
 def test_who_asks_for_one_console_again_and_again_takes_no_words_from_others(gate, monkeypatch):
-    monkeypatch.setattr(module, 'MOST_WORDS', 20)
+    monkeypatch.setattr(module, 'MAX_WORDS', 20)
     gate.start()
     other = asked(gate, OTHER)
     mine = [asked(gate) for _ in range(50)]
-    assert len(gate.routes) == 1 + module.MOST_WORDS_OF_ONE
+    assert len(gate.routes) == 1 + module.MAX_WORDS_OF_ONE
     assert answers(other) and answers(mine[-1])
 
 

@@ -26,7 +26,7 @@ from computeapi.backends.hypervisor.remote.calls import (
     signature,
 )
 from computeapi.backends.hypervisor.remote.driver import result_of
-from computeapi.backends.hypervisor.remote.signing import MOST_SECONDS, Receiver, is_signed, key_of, sign
+from computeapi.backends.hypervisor.remote.signing import MAX_SECONDS, Receiver, is_signed, key_of, sign
 from computeapi.backends.hypervisor.simulated_lone import LoneSimulatedHypervisor
 from computeapi.errors import NeighbourAway
 
@@ -238,7 +238,7 @@ def test_an_agent_with_a_key_does_what_is_signed_with_it_and_lately(agent, runni
         written = signature(operation).write((running,), {})
         calls[operation] = CALL.write(Call(HOST, operation, written, NEWEST, patience=9.0))
     said = sign(keys, 'tell', {'call': calls['pause']})
-    begun = time.time() - MOST_SECONDS - 1
+    begun = time.time() - MAX_SECONDS - 1
     with monkeypatch.context() as earlier:
         earlier.setattr(time, 'time', lambda: begun)
         late = sign(keys, 'tell', {'call': calls['pause']})
@@ -295,7 +295,7 @@ def test_signatures_are_remembered_while_they_are_valid(monkeypatch):
     receiver, start = Receiver(('key',)), time.time()
     first = sign(('key',), 'tell', {})
     assert receiver.accepts('tell', first) and not receiver.accepts('tell', first)
-    monkeypatch.setattr(time, 'time', lambda: start + MOST_SECONDS + 2)
+    monkeypatch.setattr(time, 'time', lambda: start + MAX_SECONDS + 2)
     assert not receiver.accepts('tell', first)
     assert receiver.accepts('tell', sign(('key',), 'tell', {}))
     assert len(receiver._accepted) == 1

@@ -10,7 +10,7 @@ from computeapi.context import Context
 from computeapi.db import cells
 from computeapi.db.idempotency_keys import KeyClaims
 from computeapi.web.filters import FaultWrap, RequestId
-from computeapi.web.idempotency import MOST_KEPT, MOST_READ, Idempotency
+from computeapi.web.idempotency import MAX_KEPT, MAX_READ, Idempotency
 from computeapi.web.request import CONTEXT
 
 
@@ -108,7 +108,7 @@ def test_others_are_told_to_come_again(ask, told):
 
 
 def test_a_long_answer_is_kept_only_if_it_matters(ask, told):
-    told.answer = webob.Response(body=b'x' * (MOST_KEPT + 1))
+    told.answer = webob.Response(body=b'x' * (MAX_KEPT + 1))
     told.changes = False
     assert ask().status_int == ask().status_int == 200 and told.count == 2
     told.changes = True
@@ -125,8 +125,8 @@ def test_any_bytes_come_back_as_they_were(ask, told):
 @pytest.mark.parametrize('announced', [True, False])
 def test_a_body_has_a_bound(ask, told, announced):
     told.changes = False
-    assert ask(body=b'x' * (MOST_READ + 1), announced=announced).status_int == 413 and told.count == 0
-    assert ask(body=b'x' * MOST_READ, announced=announced).status_int == 202 and told.count == 1
+    assert ask(body=b'x' * (MAX_READ + 1), announced=announced).status_int == 413 and told.count == 0
+    assert ask(body=b'x' * MAX_READ, announced=announced).status_int == 202 and told.count == 1
 
 
 def test_the_app_reads_the_body_that_was_looked_at(ask, told):

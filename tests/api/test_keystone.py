@@ -331,9 +331,9 @@ def test_nobody_is_remembered_beside_a_service():
 
 def test_no_more_are_remembered_than_there_is_room_for():
     callers = RememberedCallers(10)
-    for number in range(3 * filters.MOST_REMEMBERED):
+    for number in range(3 * filters.MAX_REMEMBERED):
         callers.remember(asked_with(f'{number}'), ALICE)
-        assert len(callers.known) <= filters.MOST_REMEMBERED
+        assert len(callers.known) <= filters.MAX_REMEMBERED
     assert callers.of({TOKEN_KEY: f'{number}'}) is ALICE
 
 

@@ -92,7 +92,7 @@ def test_it_looks_once_a_second_however_often_it_is_asked():
 
 
 def test_nobody_waits_for_a_database_that_hangs(monkeypatch):
-    monkeypatch.setattr('computeapi.readiness.LONGEST_SECONDS', 0.1)
+    monkeypatch.setattr('computeapi.readiness.MAX_SECONDS', 0.1)
     end, looks = threading.Event(), []
     recent = RecentConditions(lambda: looks.append(1) or end.wait(30) or {})
     assert [recent()['database'].ok for _ in range(3)] == [False] * 3 and len(looks) == 1

@@ -34,7 +34,7 @@ ACTIONS = [
     {'os-resetState': {'state': 'active'}},
 ]
 THREADS = 4
-MOST_SERVERS = 8
+MAX_SERVERS = 8
 DELAYS = {
     'OS_SIMULATED__SPAWN_SECONDS': '0.2',
     'OS_SIMULATED__POWER_SECONDS': '0.05',
@@ -92,7 +92,7 @@ class Load:
 
     def ask_something(self, session, chance):
         servers = session.get(f'{self.service.url}/v2.1/servers', timeout=30).json()['servers']
-        if not servers or len(servers) < MOST_SERVERS and chance.random() < 0.4:
+        if not servers or len(servers) < MAX_SERVERS and chance.random() < 0.4:
             self.send(session, 'POST', '/servers', {'server': self.server(chance)})
             return
         path = f'/servers/{chance.choice(servers)["id"]}'

@@ -129,8 +129,8 @@ class RandomHosts:
 
 @pytest.mark.parametrize('seed', range(4))
 def test_the_first_host_is_that_of_all_that_are_weighed(service, servers, monkeypatch, seed):
-    monkeypatch.setattr(choice_of, 'AT_ONCE', 3)
-    monkeypatch.setattr('computeapi.compute.scheduler.AT_ONCE', 3)
+    monkeypatch.setattr(choice_of, 'HOSTS_PER_PAGE', 3)
+    monkeypatch.setattr('computeapi.compute.scheduler.HOSTS_PER_PAGE', 3)
     for option in ('cpu_allocation_ratio', 'ram_allocation_ratio', 'disk_allocation_ratio'):
         service.conf.set_override(option, [1.0, 1.5, 1.1, 0.7][seed], 'filter_scheduler')
     hosts = RandomHosts(service, servers, random.Random(seed))
@@ -172,7 +172,7 @@ def test_no_more_hosts_are_read_than_are_looked_at(service, number):
     service.hosts.register()
     spec = Spec(server_id=str(uuid.uuid4()), project_id='project', vcpus=1, memory_mb=1, disk_gb=0)
     choice = Scheduler(service.store, service.conf).choice
-    assert len(service.store.query(choice.page, spec, utcnow(), 0)) == min(number, choice_of.AT_ONCE)
+    assert len(service.store.query(choice.page, spec, utcnow(), 0)) == min(number, choice_of.HOSTS_PER_PAGE)
 
 
 @pytest.mark.parametrize(('required', 'advised'), [({}, True), ({'trait:CUSTOM_C': 'required'}, False)])

@@ -184,7 +184,7 @@ def test_so_many_consoles_are_open_at_a_time(conf, url):
 
 
 def test_one_address_does_not_open_all_places(monkeypatch, url):
-    monkeypatch.setattr(module, 'MOST_PER_SERVER', 1)
+    monkeypatch.setattr(module, 'MAX_PER_SERVER', 1)
     address = url('serial')
     with Terminal(address) as terminal:
         terminal.read_until('web> ')
@@ -210,7 +210,7 @@ def test_hosts_that_are_slow_to_answer_keep_nobody_from_other_consoles(monkeypat
 
 
 def test_so_many_wait_to_be_authorized_and_who_says_nothing_keeps_nobody_out(monkeypatch, proxy, url):
-    monkeypatch.setattr(module, 'MOST_WAITING', 3)
+    monkeypatch.setattr(module, 'MAX_WAITING', 3)
     host, port = proxy['serial'].split(':')
     with Terminal(url('serial')) as inside:
         inside.read_until('web> ')

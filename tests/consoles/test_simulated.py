@@ -9,7 +9,7 @@ from computeapi.backends.hypervisor.simulated_consoles import rfb, screen, spice
 from computeapi.backends.hypervisor.simulated_consoles.font import CURSOR, HEIGHT, WIDTH, letters
 from computeapi.backends.hypervisor.simulated_consoles.rfb import character_of
 from computeapi.backends.hypervisor.simulated_consoles.serial import Keys, Paper, beyond
-from computeapi.backends.hypervisor.simulated_consoles.terminal import LONGEST_LINE, Terminal
+from computeapi.backends.hypervisor.simulated_consoles.terminal import MAX_LINE_LENGTH, Terminal
 from tests.consoles.spice_viewer import DISPLAY, INPUTS, MAIN, link, ticket
 
 
@@ -38,7 +38,7 @@ def type_at(terminal, text):
         ('rm\x15ls', 'ls'),
         ('\x00\x07l\x1bs', 'ls'),
         ('grüße', 'grüße'),
-        ('x' * 2000, 'x' * LONGEST_LINE),
+        ('x' * 2000, 'x' * MAX_LINE_LENGTH),
     ],
 )
 def test_what_keys_do_to_the_line(terminal, typed, line):

@@ -6,7 +6,7 @@ import sqlite3
 import pytest
 import sqlalchemy as sa
 
-from computeapi.db.engine import MOST_KEPT, Store
+from computeapi.db.engine import MAX_KEPT, Store
 
 COUNT = sa.text('SELECT count(*) FROM things')
 
@@ -61,10 +61,10 @@ def test_a_look_that_fails_leaves_no_view_behind(store):
 
 def test_few_connections_are_kept(store):
     with contextlib.ExitStack() as stack:
-        for _ in range(MOST_KEPT + 3):
+        for _ in range(MAX_KEPT + 3):
             stack.enter_context(store.read())
-        assert store.connections().in_use == MOST_KEPT + 3
-    assert len(store.connection_cache.kept) == MOST_KEPT
+        assert store.connections().in_use == MAX_KEPT + 3
+    assert len(store.connection_cache.kept) == MAX_KEPT
     assert store.connections().in_use == 0
 
 

@@ -16,7 +16,7 @@ from computeapi.db.idempotency_keys import LEASE, KeyClaims
 from computeapi.errors import IdempotencyKeyReused, OutcomeUnknown, RequestUnderWay, TooManyIdempotencyKeys
 from tests.clock import StandingClock
 
-KEPT, MOST = timedelta(hours=1), 20
+KEPT, MAX_KEYS = timedelta(hours=1), 20
 LAPSE = LEASE + timedelta(seconds=1)
 
 HOLDER = """
@@ -51,7 +51,7 @@ def other(store, time):
 @pytest.fixture
 def claims(store, time):
     clock, store.clock = store.clock, time
-    yield KeyClaims(store, KEPT.seconds, MOST)
+    yield KeyClaims(store, KEPT.seconds, MAX_KEYS)
     store.clock = clock
 
 
@@ -66,13 +66,13 @@ def changed(store):
 def test_one_has_it_until_it_has_an_answer(claims, other):
     claim = claims.take('key', 'bob', 'print')
     assert claim.answer is None
-    for each in (claims, KeyClaims(other, KEPT.seconds, MOST)):
+    for each in (claims, KeyClaims(other, KEPT.seconds, MAX_KEYS)):
         with pytest.raises(RequestUnderWay):
             each.take('key', 'bob', 'print')
         with pytest.raises(IdempotencyKeyReused):
             each.take('key', 'bob', 'other')
     claims.keep(claim, 'done')
-    assert KeyClaims(other, KEPT.seconds, MOST).take('key', 'bob', 'print').answer == 'done'
+    assert KeyClaims(other, KEPT.seconds, MAX_KEYS).take('key', 'bob', 'print').answer == 'done'
 
 
 def test_what_changed_nothing_is_forgotten(claims):
@@ -105,7 +105,7 @@ def test_others_do_not_wait_for_ever(claims, time):
 
 
 def test_who_is_taken_for_dead_changes_nothing_more(claims, store, other, time):
-    slow, others = claims.take('key', 'bob', 'print'), KeyClaims(other, KEPT.seconds, MOST)
+    slow, others = claims.take('key', 'bob', 'print'), KeyClaims(other, KEPT.seconds, MAX_KEYS)
     time.forward(LAPSE.total_seconds())
     quick = others.take('key', 'bob', 'print')
     with claims.doing(slow), pytest.raises(RequestUnderWay):
@@ -152,9 +152,9 @@ def test_what_is_over_is_purged(claims, store, time):
 
 
 def test_a_user_has_so_many_at_a_time(claims, store, time):
-    for number in range(MOST):
+    for number in range(MAX_KEYS):
         claims.keep(claims.take(f'{number}', 'bob', 'print'), 'done')
-    with pytest.raises(TooManyIdempotencyKeys, match=str(MOST)):
+    with pytest.raises(TooManyIdempotencyKeys, match=str(MAX_KEYS)):
         claims.take('more', 'bob', 'print')
     # Refused claims take no space; existing ones continue, and so do those of others.
     assert claims.take('1', 'bob', 'print').answer == 'done'
@@ -172,7 +172,7 @@ def test_other_threads_are_not_minded(claims, store):
 
 def test_of_many_at_once_one_wins(claims, store, other):
     """Eight threads compete for each key."""
-    processes = [(claims, store), (KeyClaims(other, KEPT.seconds, MOST), other)]
+    processes = [(claims, store), (KeyClaims(other, KEPT.seconds, MAX_KEYS), other)]
     together = threading.Barrier(8)
 
     def want(number):

@@ -131,7 +131,7 @@ def few(request, monkeypatch):
     monkeypatch.setattr(server_lookups, 'FEW', few)
     monkeypatch.setattr(server_lookups, 'COSTLIER', costlier)
     monkeypatch.setattr(index_scans, 'FIRST_LOOK', 5)
-    monkeypatch.setattr(server_search, 'AT_ONCE', 5)
+    monkeypatch.setattr(server_search, 'BATCH', 5)
 
 
 @pytest.mark.parametrize('project_id', ['project', None])
@@ -207,9 +207,9 @@ def test_filters(store, rows, few, sort):
     for name in (*FITS, 'name'):
         names = {name, draw.choice(list(FITS))}
         expected = in_order(fitting(filter(there, rows), *names), sort)
-        for most in (ENDLESS, 12):
-            search = Search('project', filters={name: FITS[name][0] for name in names}, most=most)
-            assert all_pages(store, search, sort) == expected, (names, most)
+        for max_examined in (ENDLESS, 12):
+            search = Search('project', filters={name: FITS[name][0] for name in names}, max_examined=max_examined)
+            assert all_pages(store, search, sort) == expected, (names, max_examined)
 
 
 @pytest.mark.parametrize('deleted', [True, None])
@@ -256,7 +256,7 @@ def test_a_page_ends_where_enough_was_looked_at(store, rows, monkeypatch):
 
         def found(filters, marker=None, limit=PAGE):
             return server_search.page(
-                connection, Page(limit, marker, NEWEST_FIRST), Search('project', filters=filters, most=5)
+                connection, Page(limit, marker, NEWEST_FIRST), Search('project', filters=filters, max_examined=5)
             )
 
         nowhere = {'description': 'nowhere'}
@@ -282,8 +282,8 @@ def test_one_address(store, rows, few, pattern):
     number = min(str(row['network_info'][0]['addresses'][0]['address'].split('.')[-1]) for row in mine)
     expected = [row for row in mine if re.search(pattern.format(number), address_of(row, '10.0.1.'))]
     assert expected
-    for most in (ENDLESS, 12):
-        search = Search('project', filters={'ip': pattern.format(number)}, most=most)
+    for max_examined in (ENDLESS, 12):
+        search = Search('project', filters={'ip': pattern.format(number)}, max_examined=max_examined)
         assert all_pages(store, search) == in_order(expected, NEWEST_FIRST)
 
 
@@ -426,7 +426,9 @@ def test_of_several_filters_the_one_is_walked_that_fewest_pass(store, rows, monk
 def test_addresses_are_looked_for_among_those_of_the_server(store, rows):
     """Not among all addresses for each server."""
     with store.read() as connection, plans(connection) as told:
-        server_search.page(connection, Page(PAGE, None, NEWEST_FIRST), Search('project', filters={'ip': '7'}, most=1))
+        server_search.page(
+            connection, Page(PAGE, None, NEWEST_FIRST), Search('project', filters={'ip': '7'}, max_examined=1)
+        )
     lines = [line for plan in told if 'CORRELATED' in plan for line in plan.splitlines()]
     looked = [line for line in lines if 'SERVER_ADDRESSES' in line]
     assert looked and all('SERVER_ID=?' in line for line in looked)

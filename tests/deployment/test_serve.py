@@ -15,7 +15,7 @@ import requests
 
 from tests.deployment.conftest import ROOT, free_port
 
-MOST_MEMORY = 120
+MAX_MEMORY = 120
 """The maximum memory of the idle service, in MB."""
 SMALL = {'flavor_id': '1', 'networks': 'none'}
 
@@ -38,7 +38,7 @@ def test_a_new_cloud_has_what_a_first_server_needs(serve):
         flavor, network = cloud.compute.find_flavor('m1.tiny'), {'uuid': networks['demo']}
         server = cloud.compute.create_server(name='first', flavor_id=flavor.id, image_id=image.id, networks=[network])
         assert cloud.compute.wait_for_server(server, interval=0.1).addresses['demo'][0]['addr'] == '10.1.0.2'
-    assert served.process.memory() < MOST_MEMORY
+    assert served.process.memory() < MAX_MEMORY
     assert served.process.stop() == 0
 
 

@@ -39,7 +39,7 @@ def complaining(tmp_path):
 
 
 def test_what_a_guest_makes_its_qemu_complain_of_is_kept_short(complaining, monkeypatch):
-    monkeypatch.setattr(module, 'MOST_OUTPUT_BYTES', 10_000)
+    monkeypatch.setattr(module, 'MAX_OUTPUT_BYTES', 10_000)
     output, deadline = complaining.folder / 'guest.output', time.monotonic() + TIMEOUT
     while not (output.exists() and output.stat().st_size > 100_000):
         assert time.monotonic() < deadline

@@ -20,7 +20,7 @@ from computeapi.backends.hypervisor import HypervisorError, NotYet, Outdated, Po
 from computeapi.backends.hypervisor.behaviour import at_once
 from computeapi.backends.hypervisor.qemu import migration_destination, migration_source
 from computeapi.backends.hypervisor.qemu.child import Child
-from computeapi.backends.hypervisor.qemu.console_log import MOST_BYTES
+from computeapi.backends.hypervisor.qemu.console_log import MAX_BYTES
 from computeapi.backends.hypervisor.qemu.detached_process import is_alive
 from computeapi.backends.hypervisor.qemu.monitor import Monitor
 from computeapi.backends.hypervisor.qemu.process import GuestProcess, exporter_of
@@ -560,9 +560,9 @@ def test_what_goes_wrong_with_one_guest_keeps_nobody_from_the_others(driver, mad
     (driver.folder(broken) / 'guest.json').write_bytes(b'{')
     log = driver.folder(server) / 'console.log'
     with log.open('ab') as file:
-        file.write(bytes(MOST_BYTES + 1))
+        file.write(bytes(MAX_BYTES + 1))
     driver.upkeep()
-    assert log.stat().st_size < MOST_BYTES and seen == ['networks']
+    assert log.stat().st_size < MAX_BYTES and seen == ['networks']
 
 
 def test_a_console_log_is_kept_short(driver, made):
@@ -571,7 +571,7 @@ def test_a_console_log_is_kept_short(driver, made):
     log = driver.folder(server) / 'console.log'
     wrote(driver, server, BANNER)
     with log.open('ab') as file:
-        file.write(b'x' * MOST_BYTES + b'\nthe end\n')
+        file.write(b'x' * MAX_BYTES + b'\nthe end\n')
     driver.upkeep()
     assert log.stat().st_size == 0 and driver.console_output(server, 1) == 'the end'
     assert echoes(driver, server, 'and on')
@@ -844,7 +844,7 @@ def test_a_host_that_was_taken_over_fills_no_memory_with_what_it_packed(driver, 
     server = made()
     driver.spawn(server, [], {'openstack/latest/user_data': b'#!'})
     described = driver.describe(server)
-    half = base64.b64encode(zlib.compress(bytes(migration_destination.MOST_FILES_BYTES // 2 + 1))).decode()
+    half = base64.b64encode(zlib.compress(bytes(migration_destination.MAX_FILES_BYTES // 2 + 1))).decode()
     with pytest.raises(HypervisorError, match='is too large'):
         driver.prepare_migration(server, 'compute2', described | {'files': {'config.iso': half, 'two.iso': half}})
     assert driver.prepare_migration(server, 'compute2', described)['port']

@@ -77,7 +77,7 @@ def test_requests_at_the_same_time_do_not_mix():
 
 
 def test_nothing_comes_twice_even_when_there_is_no_room_to_count(monkeypatch):
-    monkeypatch.setattr('computeapi.kit.seed.MOST_COUNTS', 2)
+    monkeypatch.setattr('computeapi.kit.seed.MAX_COUNTS', 2)
     seed = Seed(1)
     found = [seed.draws(name).bits(128) for _ in range(4) for name in 'abcde']
     assert len(set(found)) == 20

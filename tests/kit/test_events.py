@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from computeapi.db.change_capture import RowChange
 from computeapi.errors import Gone, Invalid
 from computeapi.kit import shell
-from computeapi.kit.events import MOST_READERS, Events
+from computeapi.kit.events import MAX_READERS, Events
 from computeapi.kit.events.event import EventFilter
 from computeapi.kit.variables import TOKEN_HEADER
 from computeapi.testing import Cloud
@@ -392,7 +392,7 @@ def test_a_list_is_waited_for(cloud, http):
 
 
 def test_streams_occupy_no_thread_and_are_bounded(cloud, http):
-    streams = [Stream(cloud) for _ in range(MOST_READERS)]
+    streams = [Stream(cloud) for _ in range(MAX_READERS)]
     try:
         assert http.control('GET', '/events').status_code == 503
         server = http.boot()

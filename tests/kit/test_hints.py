@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from computeapi.kit.hints import HINT_HEADER
-from computeapi.kit.hints.advice import MOST_HINTS, Question, advise
+from computeapi.kit.hints.advice import MAX_HINTS, Question, advise
 from computeapi.kit.options import add_serve, kit_of
 from computeapi.versions import HISTORY, MAX, APIVersionRequest, before
 
@@ -182,8 +182,8 @@ def test_names_that_are_no_text_of_headers(http):
     hints = answer.headers[HINT_HEADER].split('2.1, ')
     for hint, name in zip(hints, [r'a\r\nX-Evil: 1', r'\xfc', 'x' * 100 + '...'], strict=False):
         assert hint.startswith(f"'{name}' was ignored: ")
-    assert len(hints) == MOST_HINTS
-    assert len(answer.headers[HINT_HEADER]) < 200 * MOST_HINTS
+    assert len(hints) == MAX_HINTS
+    assert len(answer.headers[HINT_HEADER]) < 200 * MAX_HINTS
 
 
 def test_the_log_has_each_once_and_the_control_api_how_often(http, cloud, caplog, logged):

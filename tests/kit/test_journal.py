@@ -13,7 +13,7 @@ import requests
 from computeapi.errors import Invalid, NotFound
 from computeapi.kit import shell
 from computeapi.kit.journal import Journal
-from computeapi.kit.journal.recorder import LONGEST_BODY, Recorder
+from computeapi.kit.journal.recorder import MAX_BODY_BYTES, Recorder
 from computeapi.kit.variables import TOKEN_VARIABLE, URL_VARIABLE
 from computeapi.testing import Cloud
 from tests.kit.conftest import HTTP
@@ -275,13 +275,13 @@ def test_long_documents_are_not_kept():
     def app(environ, start_response):
         start_response('200 OK', [('Content-Type', 'application/json')])
         yield b'["'
-        yield b'x' * LONGEST_BODY
+        yield b'x' * MAX_BODY_BYTES
         yield b'"]'
 
     journal = Journal()
-    assert len(ask(Recorder(app, journal))) == LONGEST_BODY + 4
+    assert len(ask(Recorder(app, journal))) == MAX_BODY_BYTES + 4
     entry = journal.last()
-    assert (entry.response.data, entry.response.length) == (b'', LONGEST_BODY + 4)
+    assert (entry.response.data, entry.response.length) == (b'', MAX_BODY_BYTES + 4)
 
 
 def test_it_holds_so_much_and_counts_the_rest():

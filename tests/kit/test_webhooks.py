@@ -152,8 +152,8 @@ def test_what_fails_comes_again_before_what_comes_next(cloud, volumes, hasty, st
 
 
 def test_a_receiver_that_is_not_there_yet_gets_it_later(cloud, volumes, hasty, monkeypatch):
-    monkeypatch.setattr(webhook, 'MOST_ATTEMPTS', 10**6)
-    monkeypatch.setattr(webhook, 'LONGEST_WAIT_SECONDS', 0.05)
+    monkeypatch.setattr(webhook, 'MAX_ATTEMPTS', 10**6)
+    monkeypatch.setattr(webhook, 'MAX_WAIT_SECONDS', 0.05)
     port = free_port()
     hook = cloud.webhooks.add(f'http://127.0.0.1:{port}/', types=['volume.created'])
     volumes('a')
@@ -164,7 +164,7 @@ def test_a_receiver_that_is_not_there_yet_gets_it_later(cloud, volumes, hasty, m
 
 
 def test_it_is_tried_so_often_and_then_the_next_one_is(cloud, volumes, hasty, monkeypatch):
-    monkeypatch.setattr(webhook, 'MOST_ATTEMPTS', 3)
+    monkeypatch.setattr(webhook, 'MAX_ATTEMPTS', 3)
     with receiving(500, 500, 500) as receiver:
         hook = cloud.webhooks.add(receiver.url, types=['volume.created'])
         volumes('a', 'b')
@@ -176,7 +176,7 @@ def test_it_is_tried_so_often_and_then_the_next_one_is(cloud, volumes, hasty, mo
 def test_it_waits_longer_each_time(cloud, monkeypatch):
     hook = cloud.webhooks.add('http://127.0.0.1:1/', types=['volume'])
     waits = []
-    for attempts in range(webhook.MOST_ATTEMPTS - 1):
+    for attempts in range(webhook.MAX_ATTEMPTS - 1):
         hook.message = webhook.HookMessage(None, b'', attempts)
         before = time.monotonic()
         hook.arrived(500)

@@ -225,8 +225,8 @@ def test_there_is_one_type(ask, create):
 
 
 def test_projects_have_a_quota(create, monkeypatch):
-    monkeypatch.setattr(local, 'MOST_SHARES', 2)
-    monkeypatch.setattr(local, 'MOST_GIGABYTES', 10)
+    monkeypatch.setattr(local, 'MAX_SHARES', 2)
+    monkeypatch.setattr(local, 'MAX_GIGABYTES', 10)
     create(size=11, expect=413)
     create(), create()
     create(expect=413)
@@ -256,8 +256,8 @@ def test_limits_and_zones_are_told(ask, create):
 
 
 def test_shares_are_resized_within_the_quota(ask, create, monkeypatch):
-    monkeypatch.setattr(local, 'MOST_SHARES', 1)
-    monkeypatch.setattr(local, 'MOST_GIGABYTES', 10)
+    monkeypatch.setattr(local, 'MAX_SHARES', 1)
+    monkeypatch.setattr(local, 'MAX_GIGABYTES', 10)
     path = f'/v2/shares/{create(size=2)["id"]}'
     for action, size, expected in (
         ('extend', 2, 400),
@@ -283,7 +283,7 @@ def test_shares_are_resized_within_the_quota(ask, create, monkeypatch):
 
 
 def test_the_last_of_the_quota_is_taken_once(shares, monkeypatch):
-    monkeypatch.setattr(local, 'MOST_SHARES', 2)
+    monkeypatch.setattr(local, 'MAX_SHARES', 2)
     facts = {'name': None, 'description': None, 'metadata': {}, 'is_public': False}
     refused = together(*[lambda: shares.create(CALLERS['alice'], 1, 'NFS', **facts)] * 6)
     assert refused == [errors.OverQuota] * 4

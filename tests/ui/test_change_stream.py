@@ -163,7 +163,7 @@ def test_the_clock_of_the_cloud_may_stand_or_be_set_back(cloud, listening):
 
 
 def test_many_changes_are_told_as_many(cloud, listening, monkeypatch):
-    monkeypatch.setattr(change_stream, 'MOST_CHANGES', 1)
+    monkeypatch.setattr(change_stream, 'MAX_CHANGES', 1)
     cloud.reset()
     listener = listening()
     for _ in range(3):
@@ -186,12 +186,12 @@ def test_nobody_looks_while_nobody_listens(cloud, listening):
 
 
 def test_listeners_are_not_many(cloud, listening, monkeypatch):
-    monkeypatch.setattr(change_stream, 'MOST_OF_ONE', 2)
+    monkeypatch.setattr(change_stream, 'MAX_OF_ONE', 2)
     assert [listening().answer.status_code for _ in range(3)] == [200, 200, 503]
     refused = listening()
     assert refused.answer.status_code == 503 and int(refused.answer.headers['Retry-After']) > 0
     assert listening('admin').answer.status_code == 200
-    monkeypatch.setattr(change_stream, 'MOST_LISTENERS', 3)
+    monkeypatch.setattr(change_stream, 'MAX_LISTENERS', 3)
     assert listening('admin').answer.status_code == 503
 
 

@@ -85,7 +85,7 @@ def test_its_cookie_is_for_nobody_else(browser):
     parts = [part.strip() for part in cookie.split(';')]
     assert {'HttpOnly', 'SameSite=Strict', 'Path=/ui/'} <= set(parts) and 'Secure' not in parts
     [seconds] = [int(part.partition('=')[2]) for part in parts if part.startswith('Max-Age=')]
-    assert 0 < seconds <= sessions.LONGEST
+    assert 0 < seconds <= sessions.MAX_SECONDS
     assert len(browser.name) >= 43
 
 
@@ -255,20 +255,20 @@ def test_sessions_end_and_are_not_many(monkeypatch):
     monkeypatch.setattr(sessions.time, 'monotonic', lambda: now[0])
     own = PageSessions()
     first = own.open('demo', 'demo', (), 'token', 10)
-    long = own.open('demo', 'demo', (), 'token', 10 * sessions.LONGEST)
+    long = own.open('demo', 'demo', (), 'token', 10 * sessions.MAX_SECONDS)
     now[0] = 11.0
     assert own.get(first) is None and own.get(long).token == 'token'
     assert 'token' not in repr(own.get(long))
-    now[0] = sessions.LONGEST + 1
+    now[0] = sessions.MAX_SECONDS + 1
     assert own.get(long) is None
-    names = [own.open('demo', 'demo', (), 'token', 1000) for _ in range(sessions.MOST + 1)]
+    names = [own.open('demo', 'demo', (), 'token', 1000) for _ in range(sessions.MAX_SESSIONS + 1)]
     assert own.get(names[0]) is None and all(map(own.get, names[1:]))
 
 
 def test_who_logs_in_again_and_again_logs_out_nobody_else():
     own = PageSessions()
     first = own.open('admin', 'admin', (), 'token', 1000)
-    for _ in range(sessions.MOST + 1):
+    for _ in range(sessions.MAX_SESSIONS + 1):
         own.open('demo', 'demo', (), 'token', 1000)
     assert own.get(first) is not None
 

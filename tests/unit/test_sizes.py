@@ -6,8 +6,8 @@ from pathlib import Path
 import computeapi
 
 ROOT = Path(computeapi.__file__).parent
-LONGEST_FILE = 400
-LONGEST_FUNCTION = 60
+MAX_FILE_LINES = 400
+MAX_FUNCTION_LINES = 60
 
 SOURCES = {
     str(path.relative_to(ROOT)): path.read_text() for path in ROOT.rglob('*.py') if 'migrations' not in path.parts
@@ -22,9 +22,9 @@ def functions(text):
 
 
 def test_no_file_is_long():
-    assert {name: len(text.splitlines()) for name, text in SOURCES.items() if text.count('\n') > LONGEST_FILE} == {}
+    assert {name: len(text.splitlines()) for name, text in SOURCES.items() if text.count('\n') > MAX_FILE_LINES} == {}
 
 
 def test_no_function_is_long():
     lengths = [(path, *each) for path, text in SOURCES.items() for each in functions(text)]
-    assert [each for each in lengths if each[-1] > LONGEST_FUNCTION] == []
+    assert [each for each in lengths if each[-1] > MAX_FUNCTION_LINES] == []

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from computeapi.api.servers.schemas import TAG
-from computeapi.api.types import MOST, NONEMPTY, NULLABLE_STRING, POSITIVE, SPOKEN_BOOLEAN, STRING, TEXT, UUID
+from computeapi.api.types import MAX_INTEGER, NONEMPTY, NULLABLE_STRING, POSITIVE, SPOKEN_BOOLEAN, STRING, TEXT, UUID
 from computeapi.booleans import spoken
 from computeapi.compute.servers.creation import Device
 from computeapi.compute.servers.creation.devices import bad, of_facts, of_old_facts
@@ -39,8 +39,8 @@ DEVICE = closed(
         'boot_index': {
             'type': ['integer', 'string', 'null'],
             'pattern': '^-?[0-9]+$',
-            'minimum': -MOST,
-            'maximum': MOST,
+            'minimum': -MAX_INTEGER,
+            'maximum': MAX_INTEGER,
         },
         'tag': changed({'2.32': TAG, '2.33': ABSENT, '2.42': TAG}),
         'volume_type': added('2.67', NULLABLE_STRING | {'minLength': 0, 'maxLength': 255}),

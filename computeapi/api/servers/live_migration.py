@@ -9,7 +9,7 @@ from computeapi.api.types import NOTHING, SPOKEN_BOOLEAN, is_forced
 from computeapi.booleans import FALSE, TRUE, spoken
 from computeapi.compute.servers.changes import check
 from computeapi.compute.servers.live_migration import CANCEL, FORCE_COMPLETE, UNDER_WAY
-from computeapi.db.listing import MOST_DIGITS
+from computeapi.db.listing import MAX_DIGITS
 from computeapi.db.servers import Server
 from computeapi.errors import MigrationNotFound, NotFound
 from computeapi.states import MigrationType
@@ -120,6 +120,6 @@ class ServerMigrations(ServerController):
 
 def number(text: str, missing: NotFound) -> int:
     """The integer ID in a path; raises *missing* for anything else."""
-    if not text.isdecimal() or len(text) > MOST_DIGITS:
+    if not text.isdecimal() or len(text) > MAX_DIGITS:
         raise missing
     return int(text)

@@ -15,7 +15,7 @@ from computeapi.states import GOING
 # The operations that rules can name.
 OPERATIONS = frozenset(name for name in vars(Operations) if not name.startswith('_'))
 FAIL, HANG, SLOW = 'fail', 'hang', 'slow'
-LONGEST_HANG_SECONDS = 3600
+MAX_HANG_SECONDS = 3600
 LOOK_AGAIN_SECONDS = 60
 
 
@@ -122,7 +122,7 @@ class Behaviour:
             raise NotYet(seconds - passed)
         if hangs is None:
             return
-        if passed >= LONGEST_HANG_SECONDS or self.is_overtaken(server):
+        if passed >= MAX_HANG_SECONDS or self.is_overtaken(server):
             raise HypervisorError(hangs.message)
         raise NotYet(hangs.look_again)
 

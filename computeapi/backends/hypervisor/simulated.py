@@ -37,7 +37,7 @@ from computeapi.db.server_shares import AttachedShare
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.db.virtual_machines import DOMAINS, VirtualMachine, all_places, lets_pass
 
-MOST_LOG = 100_000
+MAX_LOG = 100_000
 # The prefix of the lines in a console log.
 PROMPT = '[simulated]'
 # The option with each operation's duration; all others use passing_seconds.
@@ -372,4 +372,4 @@ def _labelled(server: Server, lines: Iterable[str]) -> Iterator[str]:
 
 
 def _appended(log: str, *lines: str) -> str:
-    return (log + ''.join(f'{line}\n' for line in lines))[-MOST_LOG:]
+    return (log + ''.join(f'{line}\n' for line in lines))[-MAX_LOG:]

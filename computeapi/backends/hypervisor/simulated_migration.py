@@ -21,7 +21,7 @@ from computeapi.errors import DatabaseError
 
 SECONDS, PAUSE_SECONDS = 5.0, 0.05
 # Most of a machine is its log.
-MOST_BYTES = 1024 * 1024
+MAX_BYTES = 1024 * 1024
 TAKEN = b'taken\n'
 
 
@@ -53,7 +53,7 @@ class MigrationReceiver:
 
     def _take(self, connection: socket.socket) -> None:
         with connection.makefile('rwb') as file:
-            message = json.loads(file.readline(MOST_BYTES))
+            message = json.loads(file.readline(MAX_BYTES))
             if hmac.compare_digest(str(message['word']), self.word):
                 begun = datetime.fromisoformat(message['machine']['created_at'])
                 self.store.change(_put, VirtualMachine(**message['machine'] | {'host': self.host, 'created_at': begun}))
@@ -68,7 +68,7 @@ def send(facts: Mapping[str, Any], machine: VirtualMachine) -> None:
         with there, there.makefile('rwb') as file:
             file.write(json.dumps({'word': facts['word'], 'machine': found}).encode() + b'\n')
             file.flush()
-            if file.readline(MOST_BYTES) != TAKEN:
+            if file.readline(MAX_BYTES) != TAKEN:
                 raise HypervisorError('The other host did not accept the virtual machine.')
     except (OSError, KeyError) as error:
         raise HypervisorError(f'The other host cannot be reached: {error}') from error

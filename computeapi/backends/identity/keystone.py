@@ -15,7 +15,7 @@ from computeapi.errors import Forbidden, NotAuthenticated, NotFound
 ITSELF = Context().elevated()
 """A context to act as this service itself."""
 DEFAULT_DOMAIN = 'default'
-LONGEST_TOKEN = 8192
+MAX_TOKEN_LENGTH = 8192
 """The longest token that fits into a header."""
 
 
@@ -26,7 +26,7 @@ class KeystoneIdentity:
         self.service = NeighbourService(conf, 'Keystone', 'keystone', 'identity', 3)
 
     def authenticate(self, token: str) -> Context:
-        if not 0 < len(token) <= LONGEST_TOKEN or not token.isascii() or not token.isprintable():
+        if not 0 < len(token) <= MAX_TOKEN_LENGTH or not token.isascii() or not token.isprintable():
             raise NotAuthenticated()
         refusals = dict.fromkeys((400, 404), lambda words: NotAuthenticated())
         with self.service.translating_errors(ITSELF, refusals):

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from computeapi.backends.image.signatures import Signatures
 
 NEWEST_FIRST = (('created_at', 'desc'),)
-MOST = 1000
+MAX_IMAGES = 1000
 """The maximum number of images in a list, and in a page of Glance."""
 PIECE = 2**20
 SENT = 2**16
@@ -47,13 +47,13 @@ PATCH = 'application/openstack-images-v2.1-json-patch'
 VERSION = re.compile(r'(/v\d[^/]*)?/*$')
 """The end of a versioned endpoint URL."""
 
-NAMES = {'hidden': 'os_hidden', 'hash_value': 'os_hash_value'}
+NAMES_IN_GLANCE = {'hidden': 'os_hidden', 'hash_value': 'os_hash_value'}
 """The attributes of Image with other names in Glance."""
 PLAIN = (
     *('id', 'name', 'status', 'owner', 'visibility', 'size', 'virtual_size', 'disk_format', 'container_format'),
     *('checksum', 'protected'),
 )
-ATTRIBUTES = frozenset({*PLAIN, *NAMES.values(), 'min_disk', 'min_ram', 'tags', 'created_at', 'updated_at'})
+ATTRIBUTES = frozenset({*PLAIN, *NAMES_IN_GLANCE.values(), 'min_disk', 'min_ram', 'tags', 'created_at', 'updated_at'})
 # Further keys of a body, about the data and its locations, which are not passed on to servers.
 UNTOLD = frozenset({'self', 'file', 'schema', 'locations', 'direct_url', 'stores', 'os_hash_algo'})
 
@@ -129,11 +129,11 @@ class GlanceImages:
         limit: int | None = None,
         marker: str | None = None,
     ) -> builtins.list[Image]:
-        room = MOST if limit is None else min(limit, MOST)
+        room = MAX_IMAGES if limit is None else min(limit, MAX_IMAGES)
         if marker is not None and not is_uuid_like(marker):
             raise _no_such_marker(marker)
         query, rest = query_of(filters or {})
-        query |= {'sort': ','.join(f'{NAMES.get(key, key)}:{way}' for key, way in sort)}
+        query |= {'sort': ','.join(f'{NAMES_IN_GLANCE.get(key, key)}:{way}' for key, way in sort)}
         images = (image for image in self._all(context, query, room, marker) if fits(image, rest))
         return [*itertools.islice(images, room)]
 
@@ -268,7 +268,7 @@ def _moment(text: str | None) -> datetime | None:
 
 def body_of(facts: Mapping[str, Any]) -> dict[str, Any]:
     """The request body for facts about an image."""
-    own = {NAMES.get(name, name): value for name, value in facts.items() if name != 'properties'}
+    own = {NAMES_IN_GLANCE.get(name, name): value for name, value in facts.items() if name != 'properties'}
     if 'tags' in own:
         own['tags'] = sorted(set(own['tags']))
     properties = texts(facts.get('properties', {}))
@@ -308,7 +308,7 @@ def query_of(filters: Mapping[str, Any]) -> tuple[Filters, Filters]:
         if text is None:
             rest[name] = value
         else:
-            query['tag' if name == 'tags' else NAMES.get(name, name)] = text
+            query['tag' if name == 'tags' else NAMES_IN_GLANCE.get(name, name)] = text
     return query, rest
 
 
@@ -341,5 +341,5 @@ def fits(image: Image, filters: Mapping[str, Any]) -> bool:
 
 def _has(image: Image, name: str, value: Any) -> bool:
     several = value if isinstance(value, list | tuple | set | frozenset) else (value,)
-    own = name in ATTRIBUTES or name in NAMES
+    own = name in ATTRIBUTES or name in NAMES_IN_GLANCE
     return (getattr(image, name) if own else image.properties.get(name)) in several

@@ -28,7 +28,7 @@ from computeapi.backends.neighbour import AWAY, AWAY_STATUSES, SERVICE_USER, Ser
 from computeapi.context import Context
 from computeapi.errors import CertificateValidationFailed, Error, NeighbourAway, SignatureVerificationFailed
 
-NAMES = {'barbican': 'Barbican', 'vault': 'Vault'}
+KEY_MANAGER_NAMES = {'barbican': 'Barbican', 'vault': 'Vault'}
 """The names of the key managers that castellan has drivers for."""
 # Castellan's driver for Vault reports no more than this of an HTTP error.
 AWAY_WORDS = frozenset(f'Key manager error: {HTTPStatus(status).phrase}' for status in AWAY_STATUSES)
@@ -126,7 +126,7 @@ class Signatures:
 
     def __init__(self, conf: cfg.ConfigOpts):
         self.manager = key_manager.API(conf)
-        self.name = NAMES.get(conf.key_manager.backend, 'The key manager')
+        self.name = KEY_MANAGER_NAMES.get(conf.key_manager.backend, 'The key manager')
         self.service_auth = ServiceAuth(conf, SERVICE_USER)
 
     def verifier(self, context: Context, image: Image, trusted: Sequence[str], *, validates: bool) -> Verifier:

@@ -14,7 +14,7 @@ from openstack.placement.v1._proxy import Proxy
 from oslo_config import cfg
 from requests import Response
 
-from computeapi.backends.neighbour import LONGEST_MESSAGE, NeighbourService
+from computeapi.backends.neighbour import MAX_MESSAGE_LENGTH, NeighbourService
 from computeapi.backends.placement import (
     INSTANCE,
     Candidate,
@@ -35,8 +35,8 @@ STALE = 'placement.concurrent_update'
 CUSTOM = 'CUSTOM_'
 KINDS = {'traits': 'traits', 'inventories': 'resource_classes'}
 """Where Placement has the names in the parts of providers."""
-MOST_TRIES = 4
-MOST_CANDIDATES = 1000
+MAX_TRIES = 4
+MAX_CANDIDATES = 1000
 ITSELF = Context(user_id='', project_id='', user_name='placement').elevated()
 
 
@@ -48,7 +48,7 @@ class PlacementService:
     # ------------------------------------------------------------ providers
 
     def declare(self, provider: Provider) -> None:
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_TRIES):
             try:
                 return self._declare(provider)
             except ConcurrentUpdate:
@@ -147,7 +147,7 @@ class PlacementService:
     def candidates(
         self, requests: Sequence[ResourceRequest], together: Sequence[Sequence[str]] = (), *, isolated: bool = False
     ) -> Mapping[str, Candidate]:
-        query = [('limit', str(MOST_CANDIDATES)), ('group_policy', 'isolate' if isolated else 'none')]
+        query = [('limit', str(MAX_CANDIDATES)), ('group_policy', 'isolate' if isolated else 'none')]
         for each in requests:
             suffix = f'_{each.id}' if each.id else ''
             query.append((f'resources{suffix}', ','.join(f'{name}:{n}' for name, n in each.resources.items())))
@@ -187,7 +187,7 @@ def _refusal(answer: Response) -> Error:
         error = answer.json()['errors'][0]
     except (ValueError, KeyError, IndexError, TypeError):
         return PlacementRefused(f'Placement answered {answer.status_code}.')
-    words = ' '.join(str(error.get('detail', '')).split())[:LONGEST_MESSAGE]
+    words = ' '.join(str(error.get('detail', '')).split())[:MAX_MESSAGE_LENGTH]
     return ConcurrentUpdate() if error.get('code') == STALE else PlacementRefused(words)
 
 

@@ -17,9 +17,9 @@ from computeapi.db.engine import Store
 from computeapi.db.listing import NEWEST_FIRST, bounded
 from computeapi.db.shares import ACCESS_RULES, SHARES, listed, lock_project, rules_of
 
-MOST_SHARES = 50
-MOST_GIGABYTES = 1000
-MOST_RULES = 100
+MAX_SHARES = 50
+MAX_GIGABYTES = 1000
+MAX_RULES = 100
 MAX_PAIRS = 128
 HOST = '127.0.0.1'
 
@@ -207,8 +207,8 @@ class LocalShares:
             rules = ACCESS_RULES.select(connection, rules_of(share_id))
             if any((rule['access_type'], address(rule['access_to'])) == (kind, address(name)) for rule in rules):
                 raise errors.Invalid(f'Share access {kind}:{name} exists.')
-            if len(rules) >= MOST_RULES:
-                raise errors.Invalid(f'A share must not have more than {MOST_RULES} access rules.')
+            if len(rules) >= MAX_RULES:
+                raise errors.Invalid(f'A share must not have more than {MAX_RULES} access rules.')
             facts = {'access_type': kind, 'access_to': name, 'access_level': level, 'locked': locked, 'hidden': hidden}
             more = {'locked_by': None if context.is_admin else context.user_id, 'metadata': metadata or {}}
             rule_id = self._insert(connection, share_id, **facts, **more)
@@ -270,9 +270,9 @@ def check_quota(connection: sa.Connection, project_id: str, size: int, *, count:
     """Raises OverQuota if the project may not have another share of that size; count=0: so much more in its shares."""
     lock_project(connection, project_id)
     shares, gigabytes = SHARES.count(connection, *SHARES.matches({'project_id': project_id}))
-    if shares + count > MOST_SHARES:
-        raise errors.OverQuota(f'ShareLimitExceeded: Maximum number of shares allowed ({MOST_SHARES}) exceeded.')
-    if gigabytes + size > MOST_GIGABYTES:
+    if shares + count > MAX_SHARES:
+        raise errors.OverQuota(f'ShareLimitExceeded: Maximum number of shares allowed ({MAX_SHARES}) exceeded.')
+    if gigabytes + size > MAX_GIGABYTES:
         raise errors.OverQuota(
-            f'ShareSizeExceedsAvailableQuota: Requested share exceeds allowed gigabytes ({MOST_GIGABYTES}).'
+            f'ShareSizeExceedsAvailableQuota: Requested share exceeds allowed gigabytes ({MAX_GIGABYTES}).'
         )

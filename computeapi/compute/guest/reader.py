@@ -22,7 +22,7 @@ from computeapi.errors import Conflict, Invalid
 from computeapi.states import ShareStatus
 
 NETWORK_DATA = 'network_data.json'
-LONGEST_PASSWORD = 1020
+MAX_PASSWORD_LENGTH = 1020
 SEED_BYTES = 512
 
 
@@ -94,7 +94,7 @@ class GuestDocuments:
     def set_password(self, server: Server, password: bytes) -> None:
         """Store the encrypted password that the guest generated, only if it has none yet: Conflict. Invalid."""
         text = password.decode('ascii', 'replace')
-        if len(text) > LONGEST_PASSWORD:
+        if len(text) > MAX_PASSWORD_LENGTH:
             raise Invalid('Request is too large.')
         if not text.isascii() or '\0' in text:
             raise Invalid('The password must be encrypted, and written in ASCII.')

@@ -12,7 +12,7 @@ from oslo_config import cfg
 from computeapi.backends.hypervisor import Capability, Hypervisor
 from computeapi.clock import utcnow
 from computeapi.compute.scheduler.agent_silence import AgentSilence, AgentsSilent
-from computeapi.compute.scheduler.choice import AT_ONCE, HostChoice
+from computeapi.compute.scheduler.choice import HOSTS_PER_PAGE, HostChoice
 from computeapi.compute.scheduler.filters import ALWAYS, FILTERS
 from computeapi.compute.scheduler.hosts import HostState, Ratios, claim, load
 from computeapi.compute.scheduler.providers import suitable, traits_of
@@ -149,8 +149,10 @@ class Scheduler:
         hosts, first = self.store.query(self.choice.page, spec, self.clock(), 0), 0
         while hosts:
             yield from (host for host in hosts if all(passes(host, spec) for _, passes in self.filters))
-            first += AT_ONCE
-            hosts = self.store.query(self.choice.page, spec, self.clock(), first) if len(hosts) == AT_ONCE else []
+            if len(hosts) < HOSTS_PER_PAGE:
+                return
+            first += HOSTS_PER_PAGE
+            hosts = self.store.query(self.choice.page, spec, self.clock(), first)
 
     def check(self, spec: Spec, *names: str) -> None:
         """NoValidHost unless the host that *spec* names passes these filters, as far as they are enabled."""

@@ -13,7 +13,7 @@ from computeapi.compute.server_groups import SOFT_AFFINITY, SOFT_ANTI_AFFINITY
 from computeapi.db import candidates, server_groups
 from computeapi.db.candidates import DISK, MEMORY, SIZES, VCPUS, Choice
 
-AT_ONCE = 10
+HOSTS_PER_PAGE = 10
 """How many hosts are loaded at a time: usually the first one fits."""
 ORDERED = {'RAMWeigher': MEMORY, 'CPUWeigher': VCPUS, 'DiskWeigher': DISK}
 OF_GROUPS = {'ServerGroupSoftAffinityWeigher', 'ServerGroupSoftAntiAffinityWeigher'}
@@ -40,9 +40,9 @@ class HostChoice:
         return group is None or group.policy not in (SOFT_AFFINITY, SOFT_ANTI_AFFINITY)
 
     def page(self, connection: sa.Connection, spec: Spec, now: datetime, first: int) -> list[HostState]:
-        """Up to AT_ONCE candidates, starting at *first*; fewer if there are no more."""
+        """Up to HOSTS_PER_PAGE candidates, starting at *first*; fewer if there are no more."""
         choice, facts = self.query(connection, spec, now)
-        nodes = candidates.page(connection, choice, facts, first, AT_ONCE)
+        nodes = candidates.page(connection, choice, facts, first, HOSTS_PER_PAGE)
         return states(connection, self.conf, self.ratios, now, spec, nodes)
 
     def query(self, connection: sa.Connection, spec: Spec, now: datetime) -> tuple[Choice, dict[str, Any]]:

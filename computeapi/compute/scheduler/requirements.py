@@ -17,7 +17,7 @@ RESOURCE_CLASS = re.compile(KNOWN)
 ISOLATE = 'isolate'
 """The group policy with which each numbered group needs a provider of its own."""
 GROUP_POLICIES = (ISOLATE, 'none')
-MOST = 2**31 - 1
+MAX_AMOUNT = 2**31 - 1
 """The largest amount in Placement; no host has more."""
 
 
@@ -73,7 +73,7 @@ def _amount(value: str) -> int | None:
         amount = int(value)
     except ValueError:
         return None
-    return min(amount, MOST) if amount >= 0 else None
+    return min(amount, MAX_AMOUNT) if amount >= 0 else None
 
 
 def are_valid(groups: Groups, policy: str | None) -> bool:

@@ -3,7 +3,7 @@
 import logging
 
 from computeapi.compute.platform import Platform
-from computeapi.compute.servers.ports import AT_ONCE, Addresses
+from computeapi.compute.servers.ports import BATCH, Addresses
 from computeapi.context import Context
 from computeapi.db import servers as rows
 from computeapi.errors import NeighbourAway
@@ -15,7 +15,7 @@ NOBODY = Context(user_id='', project_id='', user_name='healing').elevated()
 class Healing:
     """Checks the servers in batches, and starts over after the last one."""
 
-    def __init__(self, platform: Platform, at_once: int = AT_ONCE):
+    def __init__(self, platform: Platform, at_once: int = BATCH):
         self.platform, self.at_once = platform, at_once
         self.addresses = Addresses(platform)
         self.last = ''

@@ -26,8 +26,8 @@ from computeapi.states import VMState
 Entry = Mapping[str, Any]
 
 LOG = logging.getLogger(__name__)
-MOST_TRIES = 5
-AT_ONCE = 200
+MAX_TRIES = 5
+BATCH = 200
 
 REFRESH = beside('refresh_addresses')
 UNPLUG = beside('unplug')
@@ -47,11 +47,11 @@ class Addresses:
         again after it has booted, because its ports may have been described before they changed.
         """
         ids = sorted(server_ids)
-        for start in range(0, len(ids), AT_ONCE):
-            self._refresh(context.elevated(), ids[start : start + AT_ONCE])
+        for start in range(0, len(ids), BATCH):
+            self._refresh(context.elevated(), ids[start : start + BATCH])
 
     def _refresh(self, context: Context, server_ids: Collection[str]) -> None:
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_TRIES):
             server_ids = self._try(context, server_ids)
             if not server_ids:
                 return

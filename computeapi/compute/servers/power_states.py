@@ -19,7 +19,7 @@ from computeapi.states import VMState
 
 LOG = logging.getLogger(__name__)
 NOBODY = Context(user_id='', project_id='', user_name='power').elevated()
-AT_ONCE = 200
+BATCH = 200
 # The time limit for checking the servers of one host in one turn: a slow host must not delay the others.
 SECONDS_AT_A_HOST = 30.0
 OFF = (PowerState.SHUTDOWN, PowerState.CRASHED)
@@ -44,7 +44,7 @@ STRAYS = {
 class PowerStates:
     """Checks the servers in batches, and starts over after the last one."""
 
-    def __init__(self, changes: Changes, at_once: int = AT_ONCE):
+    def __init__(self, changes: Changes, at_once: int = BATCH):
         self.changes, self.platform, self.at_once = changes, changes.platform, at_once
         self.last = ''
 

@@ -181,7 +181,7 @@ def former(server: Server, values: Mapping[str, Any]) -> dict[str, Any]:
 
 def without_sizes(facts: Mapping[str, Any]) -> dict[str, Any]:
     """The part of these columns that does not depend on the flavor."""
-    properties = {name: value for name, value in facts['image_properties'].items() if name not in boot.LEAST_SIZES}
+    properties = {name: value for name, value in facts['image_properties'].items() if name not in boot.MIN_SIZES}
     return {**{name: facts[name] for name in ('image_id', 'kernel_id', 'ramdisk_id')}, 'image_properties': properties}
 
 

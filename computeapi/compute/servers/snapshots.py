@@ -13,7 +13,7 @@ from computeapi.compute.names import shortened
 from computeapi.compute.platform import Platform
 from computeapi.compute.quotas import Quotas, check_image_metadata
 from computeapi.compute.servers.changes import Changes, check
-from computeapi.compute.servers.creation.boot import LEAST_SIZES
+from computeapi.compute.servers.creation.boot import MIN_SIZES
 from computeapi.compute.tasks.job import Job, unchanged
 from computeapi.compute.tasks.queue import thawed
 from computeapi.compute.tasks.transition import Transition, beside
@@ -48,11 +48,11 @@ OWN = frozenset(
         'img_signature_hash_method',
         'img_signature_key_type',
         'img_signature_certificate_uuid',
-        *LEAST_SIZES,
+        *MIN_SIZES,
     }
 )
 # More than there are images; clients may send any number, but not all numbers can be stored.
-MOST_BACKUPS = 2**31 - 1
+MAX_BACKUPS = 2**31 - 1
 # Reserved by the image service, which refuses them from others.
 RESERVED = 'os_glance'
 # The keys that an image of volumes must have for a disk, although they have no value.
@@ -141,7 +141,7 @@ class ServerSnapshots:
         if is_volume_backed(server, self.devices(server)):
             raise Invalid('Backup is not supported for volume-backed instances.')
         properties = described(context, server) | dict(metadata) | {'image_type': 'backup', 'backup_type': kind}
-        arguments = {'backup_type': kind, 'rotation': min(rotation, MOST_BACKUPS)}
+        arguments = {'backup_type': kind, 'rotation': min(rotation, MAX_BACKUPS)}
         return self.begin(context, server, CREATE_BACKUP, name, properties, arguments)
 
     def devices(self, server: Server) -> list[BlockDevice]:

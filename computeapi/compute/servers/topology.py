@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from computeapi.db.servers import Server
 
-MOST_NODES = 64
+MAX_NODES = 64
 PAGE_SIZES = {'small': 4, 'any': 4, 'large': 2048}
 PAGE_SIZE = re.compile(r'(\d{1,12})([kMGT]?)i?(?:b|bit|B)?', re.IGNORECASE)
 KIB = {'': 1, 'k': 1, 'm': 2**10, 'g': 2**20, 't': 2**30}
@@ -60,7 +60,7 @@ class TopologyProperties:
     def nodes(self) -> int:
         """The number of nodes; a page size or dedicated CPUs imply one node."""
         alone = bool(self.text('mem_page_size')) or self.text('cpu_policy') == 'dedicated'
-        return min(self.number('numa_nodes') or int(alone), self.vcpu_count, MOST_NODES)
+        return min(self.number('numa_nodes') or int(alone), self.vcpu_count, MAX_NODES)
 
     def vcpus(self, index: int) -> list[int]:
         """The CPUs of a node, written as 0,2-4,^3."""

@@ -13,7 +13,7 @@ PAGES = {
     'spice-html5': {'/': 'spice.html', '/spice_auto.html': 'spice.html', '/spice.html': 'spice.html'},
 }
 """The page at each path, by console type; in addition to the scripts and styles."""
-SHARED = frozenset(each.name for each in files(__name__).iterdir() if each.name.endswith(('.css', '.js')))
+ASSETS = frozenset(each.name for each in files(__name__).iterdir() if each.name.endswith(('.css', '.js')))
 TYPES = {'html': 'text/html', 'css': 'text/css', 'js': 'text/javascript', 'txt': 'text/plain'}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'"
@@ -25,7 +25,7 @@ def answer(kind: str, path: str, framing: Sequence[str]) -> Response:
 
     framing: hosts, besides its own, whose pages may embed it.
     """
-    name = PAGES[kind].get(path) or (path[1:] if path[1:] in SHARED else None)
+    name = PAGES[kind].get(path) or (path[1:] if path[1:] in ASSETS else None)
     if name is not None:
         return _response(HTTPStatus.OK, name.rpartition('.')[2], _read(name), framing)
     return _response(HTTPStatus.NOT_FOUND, 'txt', b'There is no such page.\n', framing)

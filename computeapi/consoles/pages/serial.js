@@ -2,9 +2,9 @@
 
 import { connect, element, leaves } from './console.js'
 
-const MOST_LINES = 2000
+const MAX_LINES = 2000
 // A guest may never end a line, nor a sequence that it has begun.
-const LONGEST_LINE = 1024
+const MAX_LINE_LENGTH = 1024
 // What comes in the meantime is shown together: a browser takes long to lay out what it shows.
 const SHOW_MILLISECONDS = 50
 // What is pasted goes in pieces, since a proxy takes no messages of any length.
@@ -62,12 +62,12 @@ function put(character) {
     while (line.length < column) line.push(' ')
     line[column++] = character
   }
-  if (column >= LONGEST_LINE) endLine()
+  if (column >= MAX_LINE_LENGTH) endLine()
 }
 
 function endLine() {
   done.push(line.join(''))
-  if (done.length > 2 * MOST_LINES) done = done.slice(-MOST_LINES)
+  if (done.length > 2 * MAX_LINES) done = done.slice(-MAX_LINES)
   line = []
   column = 0
 }
@@ -76,8 +76,8 @@ function endLine() {
 function show() {
   const below = screen.scrollTop + screen.clientHeight >= screen.scrollHeight - 2
   while (line.length < column) line.push(' ')
-  past.append(...done.slice(-MOST_LINES).map((text) => `${text}\n`))
-  while (past.childNodes.length > MOST_LINES) past.firstChild.remove()
+  past.append(...done.slice(-MAX_LINES).map((text) => `${text}\n`))
+  while (past.childNodes.length > MAX_LINES) past.firstChild.remove()
   done = []
   element('before').textContent = line.slice(0, column).join('')
   element('cursor').textContent = line[column] ?? ' '

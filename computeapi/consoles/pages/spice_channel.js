@@ -15,10 +15,10 @@ const TICKET = 1
 const COMMON = (1 << 0) | (1 << 1) | (1 << 3)
 const SHORT_HEADERS = 1 << 3
 const LINK_BYTES = 18
-const MOST_LINK_BYTES = 4096
+const MAX_LINK_BYTES = 4096
 const KEY_BYTES = 162
 // More than the pixels of any screen.
-const MOST_BYTES = 256 * 1024 * 1024
+const MAX_BYTES = 256 * 1024 * 1024
 // What both sides say on any channel.
 const SET_ACK = 3
 const PING = 4
@@ -68,7 +68,7 @@ export class Channel {
   async open() {
     const header = view(await this.take(16))
     const size = header.getUint32(12, true)
-    if (header.getUint32(0, true) !== MAGIC || header.getUint32(4, true) !== MAJOR || size > MOST_LINK_BYTES) {
+    if (header.getUint32(0, true) !== MAGIC || header.getUint32(4, true) !== MAJOR || size > MAX_LINK_BYTES) {
       throw new Error('The other end does not speak SPICE.')
     }
     const reply = await this.take(size)
@@ -86,7 +86,7 @@ export class Channel {
     for (;;) {
       const header = view(await this.take(6))
       const size = header.getUint32(2, true)
-      if (size > MOST_BYTES) throw new Error('The server sent a message that is too long.')
+      if (size > MAX_BYTES) throw new Error('The server sent a message that is too long.')
       this.hear(header.getUint16(0, true), view(await this.take(size)))
     }
   }

@@ -5,7 +5,7 @@ import { canvas, resize, screen } from './screen.js'
 
 const SCREEN = 0
 const PRIMARY = 1
-const LONGEST_SIDE = 16384
+const MAX_SIDE = 16384
 const PUT = 1 << 3
 const SOLID = 1
 const RECTANGLES = 1
@@ -97,7 +97,7 @@ function createSurface(message) {
   const [number, width, height] = [reader.number(), reader.number(), reader.number()]
   reader.number()
   if (number !== SCREEN || !(reader.number() & PRIMARY)) throw new Error('The server draws outside the screen.')
-  if (!width || !height || Math.max(width, height) > LONGEST_SIDE) throw new Error('The screen has an impossible size.')
+  if (!width || !height || Math.max(width, height) > MAX_SIDE) throw new Error('The screen has an impossible size.')
   resize(width, height)
 }
 

@@ -12,7 +12,7 @@ const RELEASE = 114
 const MOTION_ACK = 111
 // So many motions the server takes note of at a time, and so many may be on their way.
 const BUNCH = 4
-const MOST_MOTIONS = 2 * BUNCH
+const MAX_MOTIONS = 2 * BUNCH
 // Of buttons: left, middle, right, and the wheel.
 const BUTTONS = [1, 2, 3]
 const UP = 4
@@ -82,7 +82,7 @@ function key(scancode, down) {
 listenToKeys(({ code }) => SCANCODES[code], key, [SCANCODES.ControlLeft, SCANCODES.AltLeft, SCANCODES.Delete])
 
 function move() {
-  if (!wanted || underWay >= MOST_MOTIONS) return
+  if (!wanted || underWay >= MAX_MOTIONS) return
   const [x, y] = wanted
   if (mode === CLIENT_MODE) channel.send(POSITION, [...four(x), ...four(y), ...two(pressed), 0])
   else if (last) channel.send(MOTION, [...four(x - last[0]), ...four(y - last[1]), ...two(pressed)])

@@ -14,7 +14,15 @@ from computeapi.kit.cloud_files.document import texts_at
 
 UUID = re.compile(r'[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}')
 MAC = re.compile(r'([0-9a-f]{2}:){5}[0-9a-f]{2}')
-NAMES = {'name', 'hypervisor_hostname', 'hostname', 'key_name', 'availability_zone', 'pinned_availability_zone', 'zone'}
+NAME_KEYS = {
+    'name',
+    'hypervisor_hostname',
+    'hostname',
+    'key_name',
+    'availability_zone',
+    'pinned_availability_zone',
+    'zone',
+}
 PROSE = {
     'description',
     'message',
@@ -56,7 +64,7 @@ class Anonymity:
             name: self.word(name)
             for section, entries in document.items()
             if isinstance(entries, list) and section not in SECTIONS_KEPT
-            for key in NAMES
+            for key in NAME_KEYS
             for name in texts_at(entries, key)
             if name not in KEPT
         }

@@ -17,7 +17,7 @@ from computeapi.kit.cloud_files.sections import DOCUMENT
 
 Document = Mapping[str, Any]
 Place = Sequence[str | int]
-MOST_ERRORS = 10
+MAX_ERRORS = 10
 WIDTH = 120
 FORMATS: Mapping[str, Callable[[str], object]] = {
     'date-time': parsed,
@@ -92,7 +92,7 @@ class CloudFileSource:
         """The valid document; Invalid with the errors and their places."""
         problems = [problem for error in _errors(self.document) for problem in _deepest(error)]
         if problems:
-            raise Invalid('\n'.join(self.located(*each) for each in problems[:MOST_ERRORS]))
+            raise Invalid('\n'.join(self.located(*each) for each in problems[:MAX_ERRORS]))
         document: Document = self.document
         return document
 

@@ -18,11 +18,11 @@ STRING: Schema = {'type': ['string', 'null'], 'maxLength': 65535}
 NAME: Schema = {'type': 'string', 'maxLength': 255}
 FILE_NAME: Schema = {'type': 'string', 'maxLength': 64, 'pattern': r'^[A-Za-z0-9_-]+\Z'}
 """The name of something that has its own file or directory: it cannot be a path that leads elsewhere."""
-MOST = 2**63 - 1
+MAX_INTEGER = 2**63 - 1
 """The limit of numbers in a database."""
-INTEGER: Schema = {'type': ['integer', 'null'], 'minimum': -MOST, 'maximum': MOST}
-AMOUNT: Schema = {'type': 'integer', 'minimum': 0, 'maximum': MOST}
-NUMBER: Schema = {'type': 'number', 'minimum': -MOST, 'maximum': MOST}
+INTEGER: Schema = {'type': ['integer', 'null'], 'minimum': -MAX_INTEGER, 'maximum': MAX_INTEGER}
+AMOUNT: Schema = {'type': 'integer', 'minimum': 0, 'maximum': MAX_INTEGER}
+NUMBER: Schema = {'type': 'number', 'minimum': -MAX_INTEGER, 'maximum': MAX_INTEGER}
 BOOLEAN: Schema = {'type': 'boolean'}
 TIME: Schema = {'type': ['string', 'null'], 'format': 'date-time'}
 IP_ADDRESS: Schema = {'type': ['string', 'null'], 'format': 'ip-address'}

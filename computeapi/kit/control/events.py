@@ -13,7 +13,7 @@ from computeapi.web.request import Request
 from computeapi.web.schemas import array, one_of, whole
 
 LAST_EVENT_ID = 'Last-Event-ID'
-LONGEST_NUMBER = 9
+MAX_NUMBER_LENGTH = 9
 CHOICE = {
     'type': TEXT
     | {'description': "'server.changed', or 'server' for all events of servers; separate several with commas"},
@@ -83,7 +83,7 @@ def _wanted(req: Request) -> EventFilter:
 def _since(req: Request) -> int | None:
     """The number of the event after which to continue. Last-Event-ID, of an interrupted stream, takes precedence."""
     last: str | None = req.headers.get(LAST_EVENT_ID) or req.parameter('since')
-    if last is not None and not (last.isdecimal() and last.isascii() and len(last) <= LONGEST_NUMBER):
+    if last is not None and not (last.isdecimal() and last.isascii() and len(last) <= MAX_NUMBER_LENGTH):
         raise Invalid(f'{LAST_EVENT_ID} must be the number of an event.')
     return None if last is None else int(last)
 

@@ -25,14 +25,14 @@ from computeapi.web.routing import Endpoint
 CONTROL = History({'1.0': 'The first version.'})
 FACE = Face('Control API', CONTROL, '.', TOKEN_HEADER)
 DOCUMENT = '/openapi.json'
-LONGEST_NUMBER = 18
+MAX_NUMBER_LENGTH = 18
 NUMBER = {'type': 'integer', 'minimum': 1}
 """The schema of a numeric ID."""
 
 
 def number(text: str) -> int:
     """The number in a path; NotFound if it is invalid."""
-    if not text.isdecimal() or len(text) > LONGEST_NUMBER:
+    if not text.isdecimal() or len(text) > MAX_NUMBER_LENGTH:
         raise NotFound()
     return int(text)
 

@@ -3,12 +3,12 @@
 from typing import Any
 
 from computeapi.kit.control.service import ControlController
-from computeapi.kit.snapshots import LONGEST_NAME
+from computeapi.kit.snapshots import MAX_NAME_LENGTH
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 from computeapi.web.schemas import array, lone, whole
 
-NAME = {'type': 'string', 'minLength': 1, 'maxLength': LONGEST_NAME}
+NAME = {'type': 'string', 'minLength': 1, 'maxLength': MAX_NAME_LENGTH}
 SNAPSHOT = whole({'name': NAME})
 
 

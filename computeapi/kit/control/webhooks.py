@@ -6,14 +6,14 @@ from computeapi.kit.control.events import CHOICE
 from computeapi.kit.control.journal import COUNT
 from computeapi.kit.control.service import NUMBER, ControlController, number
 from computeapi.kit.events.event import NOUNS, TYPES
-from computeapi.kit.webhooks.destinations import LONGEST_URL
+from computeapi.kit.webhooks.destinations import MAX_URL_LENGTH
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 from computeapi.web.schemas import array, closed, lone, one_of
 
 URL = {
     'type': 'string',
-    'maxLength': LONGEST_URL,
+    'maxLength': MAX_URL_LENGTH,
     'description': 'HTTP or HTTPS, on the loopback or in an allowed network',
 }
 SECRET = {'type': 'string', 'maxLength': 255, 'description': 'whsec_ followed by 24 to 64 bytes in base64'}

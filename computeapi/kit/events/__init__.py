@@ -17,9 +17,9 @@ from computeapi.db.change_capture import RowChange
 from computeapi.errors import Gone, Unavailable
 from computeapi.kit.events.event import RESET, RESTORED, CloudEvent, EventFilter
 
-MOST_EVENTS = 10_000
+MAX_EVENTS = 10_000
 """How many events are kept, for readers that come later or again."""
-MOST_READERS = 100
+MAX_READERS = 100
 SHOWN = 20
 """How many events the text of a history shows."""
 
@@ -42,7 +42,7 @@ class EventReader:
         self.events, self.wanted, self.place, self.wake = events, wanted, place, wake
         self.lost = 0
 
-    def take(self, most: int = MOST_EVENTS) -> list[CloudEvent]:
+    def take(self, most: int = MAX_EVENTS) -> list[CloudEvent]:
         """The next events; `lost` counts the events, wanted or not, that had been dropped before they were read."""
         return self.events._take(self, most)
 
@@ -67,7 +67,7 @@ class Events:
     computeapi.kit.events.event.EventFilter.
     """
 
-    def __init__(self, clock: Callable[[], datetime], most: int = MOST_EVENTS):
+    def __init__(self, clock: Callable[[], datetime], most: int = MAX_EVENTS):
         self.clock, self.most = clock, most
         self.last = 0
         """The number of the newest event."""
@@ -195,8 +195,8 @@ class Events:
     def read(self, wanted: EventFilter, since: int, wake: Callable[[], None]) -> EventReader:
         """A reader, which must be closed; Unavailable if there are too many."""
         with self._changed:
-            if len(self.readers) >= MOST_READERS:
-                raise Unavailable(f'There are already {MOST_READERS} readers of events, which is the maximum.')
+            if len(self.readers) >= MAX_READERS:
+                raise Unavailable(f'There are already {MAX_READERS} readers of events, which is the maximum.')
             reader = EventReader(self, wanted, self._place(since), wake)
             self.readers.add(reader)
             return reader

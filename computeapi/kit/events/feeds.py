@@ -14,7 +14,7 @@ from computeapi.serve.http.feed import WakeableFeed
 
 BEAT_SECONDS = 15.0
 """The interval of heartbeats to a client, with which both sides notice a broken connection."""
-AT_ONCE = 100
+BATCH = 100
 """How many events are written at a time."""
 RETRY_MILLISECONDS = 1000
 OVER = 'The cloud is shutting down, or the client left.'
@@ -97,7 +97,7 @@ class EventStream(EventFeed):
         while True:
             beat = self.form.beat
             is_over = self.look()
-            while found := self.reader.take(AT_ONCE):
+            while found := self.reader.take(BATCH):
                 if self.reader.lost:
                     break
                 beat = b''

@@ -15,8 +15,8 @@ from computeapi.kit.faults.rules import FaultRule
 
 __all__ = ['Faults', 'FaultRule']
 
-MOST_RULES = 1000
-MOST_DECISIONS = 10_000
+MAX_RULES = 1000
+MAX_DECISIONS = 10_000
 
 Work = tuple[int, str, str, str | None]
 """A piece of work of the hypervisor: the task, the operation, the server and its host."""
@@ -51,8 +51,8 @@ class Faults:
         and jitter.
         """
         with self._lock:
-            if len(self.list()) >= MOST_RULES:
-                raise Invalid(f'There are already {MOST_RULES} rules, which is the maximum.')
+            if len(self.list()) >= MAX_RULES:
+                raise Invalid(f'There are already {MAX_RULES} rules, which is the maximum.')
             rule = FaultRule(kwargs, self.clock, self.remove)
             if rule.about_requests:
                 self.about_requests += (rule,)
@@ -98,7 +98,7 @@ class Faults:
             work = (task, operation, server.uuid, server.host)
             if work not in self._decisions:
                 self._decisions[work] = [*self._hit(operation, server)]
-                if len(self._decisions) > MOST_DECISIONS:
+                if len(self._decisions) > MAX_DECISIONS:
                     self._decisions.popitem(last=False)
             return [*self._standing(self._decisions[work])]
 

@@ -21,7 +21,7 @@ from computeapi.web.contract import JSON
 from computeapi.web.filters import Environ, Headers, RequestId, WSGIApp, close
 from computeapi.web.request import Request
 
-MOST_KEPT = 1024 * 1024
+MAX_KEPT = 1024 * 1024
 """How many bytes of a response are buffered, and so can be sent, before it is cut."""
 APPS: Mapping[str | None, type[ServiceApp]] = {
     'identity': KeystoneApp,
@@ -77,7 +77,7 @@ def shortened(app: WSGIApp, environ: Environ, start_response: Callable[..., Any]
     try:
         for piece in answer:
             data += piece
-            if len(data) > MOST_KEPT:
+            if len(data) > MAX_KEPT:
                 complete = False
                 break
     finally:

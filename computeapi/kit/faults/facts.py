@@ -17,7 +17,7 @@ from computeapi.pipeline import offered
 from computeapi.versions import APIVersionRequest
 from computeapi.web.filters import SLASHES, Environ, Microversion, WSGIApp
 
-LONGEST_DOCUMENT = 1024 * 1024
+MAX_DOCUMENT_BYTES = 1024 * 1024
 """The longest body that is examined, in bytes."""
 ACTIONS = '/action'
 
@@ -100,7 +100,7 @@ def body_of(environ: Environ) -> bytes:
     stream, length = environ.get('wsgi.input'), environ.get('CONTENT_LENGTH') or '0'
     if isinstance(stream, io.BytesIO):
         return stream.getvalue()
-    if stream is None or not length.isdecimal() or not 0 < int(length) <= LONGEST_DOCUMENT:
+    if stream is None or not length.isdecimal() or not 0 < int(length) <= MAX_DOCUMENT_BYTES:
         return b''
     body: bytes = stream.read(int(length))
     environ['wsgi.input'] = io.BytesIO(body)

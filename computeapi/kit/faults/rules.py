@@ -20,12 +20,12 @@ from computeapi.versions import COMPUTE
 from computeapi.web.schemas import closed, one_of
 from computeapi.web.validation import BodyValidator
 
-LONGEST = 255
-LONGEST_BODY = 64 * 1024
-LONGEST_DELAY = 3600
+MAX_TEXT_LENGTH = 255
+MAX_BODY_BYTES = 64 * 1024
+MAX_DELAY_SECONDS = 3600
 BEFORE, AFTER, WITHIN = 'before', 'after', 'within'
-TEXT = {'type': 'string', 'minLength': 1, 'maxLength': LONGEST}
-SECONDS = {'type': 'number', 'minimum': 0, 'maximum': LONGEST_DELAY}
+TEXT = {'type': 'string', 'minLength': 1, 'maxLength': MAX_TEXT_LENGTH}
+SECONDS = {'type': 'number', 'minimum': 0, 'maximum': MAX_DELAY_SECONDS}
 NUMBER = {'type': 'integer', 'minimum': 1, 'maximum': 10**9}
 PATTERNS = re2.Options()
 PATTERNS.max_mem, PATTERNS.log_errors = 256 * 1024, False
@@ -48,7 +48,11 @@ WHICH = {
     'server': described(TEXT, "the start of the server's name"),
     'host': described(TEXT, 'the host of the server'),
     'metadata': described(
-        {'type': 'object', 'maxProperties': 128, 'additionalProperties': {'type': 'string', 'maxLength': LONGEST}},
+        {
+            'type': 'object',
+            'maxProperties': 128,
+            'additionalProperties': {'type': 'string', 'maxLength': MAX_TEXT_LENGTH},
+        },
         'metadata items that the server has',
     ),
 }
@@ -177,8 +181,8 @@ def _check_effect(facts: Mapping[str, Any]) -> None:
         )
     if 'status' not in facts and facts.keys() & {'message', 'body', 'retry_after'}:
         raise Invalid('`message`, `body` and `retry_after` require a `status`.')
-    if 'body' in facts and len(orjson.dumps(facts['body'])) > LONGEST_BODY:
-        raise Invalid(f'`body` can have {LONGEST_BODY} bytes at most.')
+    if 'body' in facts and len(orjson.dumps(facts['body'])) > MAX_BODY_BYTES:
+        raise Invalid(f'`body` can have {MAX_BODY_BYTES} bytes at most.')
 
 
 def _known_versions(facts: Mapping[str, Any]) -> tuple[str, str]:

@@ -18,7 +18,7 @@ from computeapi.web.request import LEGACY_V2, VERSION, Request, caller_of
 LOG = logging.getLogger(__name__)
 HINT_HEADER = 'Computeapi-Hint'
 REFUSALS = frozenset({400, 404})
-MOST_KEPT = 1000
+MAX_KEPT = 1000
 SEEKABLE = 'webob.is_body_seekable'
 """The environ key that says that the body can be read again after the app has read it."""
 ROOTS = frozenset(mount + root for mount in SERVICES['compute'].mounts for root in SERVICES['compute'].roots)
@@ -84,7 +84,7 @@ class Hints:
         for hint in advice.hints:
             key = advice.operation, hint
             with self._lock:
-                if self._given[key] or len(self._given) <= MOST_KEPT:
+                if self._given[key] or len(self._given) <= MAX_KEPT:
                     self._given[key] += 1
                 is_first = self._given[key] == 1
             if is_first:

@@ -9,8 +9,8 @@ from computeapi.kit.hints.names import spelled, unknown
 from computeapi.kit.operations import name_of
 from computeapi.versions import APIVersionRequest
 
-LONGEST_NAME = 100
-MOST_HINTS = 10
+MAX_NAME_LENGTH = 100
+MAX_HINTS = 10
 """The limit for one request."""
 
 
@@ -50,7 +50,7 @@ def advise(question: Question) -> Advice | None:
             return None
     operation = name_of(question.method, match.endpoint.path, action)
     lifetime = lifetime_of(question.method, match.endpoint, action)
-    return Advice(operation, list(islice(_hints(question, operation, action, lifetime), MOST_HINTS)))
+    return Advice(operation, list(islice(_hints(question, operation, action, lifetime), MAX_HINTS)))
 
 
 def _hints(question: Question, operation: str, action: str | None, lifetime: Lifetime) -> Iterator[str]:
@@ -86,4 +86,4 @@ def _version_text(question: Question) -> str:
 
 def _quoted(name: str) -> str:
     """A name from the client, made safe for a header."""
-    return ascii(name if len(name) <= LONGEST_NAME else name[:LONGEST_NAME] + '...')
+    return ascii(name if len(name) <= MAX_NAME_LENGTH else name[:MAX_NAME_LENGTH] + '...')

@@ -17,8 +17,8 @@ from computeapi.kit.journal.entry import Entry
 from computeapi.kit.journal.findings import RequestFinding, find
 from computeapi.kit.operations import SERVICES, operation_meant
 
-MOST_ENTRIES = 10_000
-MOST_BYTES = 64 * 2**20
+MAX_ENTRIES = 10_000
+MAX_BYTES = 64 * 2**20
 SHOWN = 20
 """How many entries the text of a journal shows."""
 TESTS = ('operation', 'service', 'method', 'path', 'status', 'user', 'project', 'since')
@@ -42,7 +42,7 @@ class Journal:
     since: only entries with a higher number.
     """
 
-    def __init__(self, most_entries: int = MOST_ENTRIES, most_bytes: int = MOST_BYTES):
+    def __init__(self, most_entries: int = MAX_ENTRIES, most_bytes: int = MAX_BYTES):
         self.on = True
         self.most_entries, self.most_bytes = most_entries, most_bytes
         self._lock = threading.Condition()

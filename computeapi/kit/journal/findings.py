@@ -13,7 +13,7 @@ SECONDS = 1.0
 """Polls are reported if the average interval is shorter than this."""
 LOOKS = 3
 """How many requests are not reported as polling, however short the interval."""
-MOST = 100
+MAX_FINDINGS = 100
 """The limit of findings in one report."""
 
 
@@ -29,10 +29,10 @@ class RequestFinding(NamedTuple):
 
 
 def find(entries: Iterable[Entry], repeats: int) -> list[RequestFinding]:
-    """The findings about these requests, ordered by the first request of each; at most MOST."""
+    """The findings about these requests, ordered by the first request of each; at most MAX_FINDINGS."""
     listed = list(entries)
     found = [*_repetitions(listed, repeats), *_members(listed)]
-    return sorted(found, key=lambda finding: finding.entries[0])[:MOST]
+    return sorted(found, key=lambda finding: finding.entries[0])[:MAX_FINDINGS]
 
 
 def is_read(entry: Entry) -> bool:

@@ -21,7 +21,7 @@ KEY = re.compile(
 """Matches the name of a field or a parameter whose value is a secret."""
 HARMLESS = frozenset({'password_expires_at', 'adminpass_expires_at', 'enable_instance_password'})
 CONSOLES = frozenset({'console', 'remote_console'})
-SHORTEST = 4
+MIN_LENGTH = 4
 """The minimum length of secrets that are also masked where they are repeated."""
 
 
@@ -81,7 +81,7 @@ class Masking:
 
     def _hidden(self, value: Any) -> str:
         """Replace a secret value by the mask, and remember the secret."""
-        if not isinstance(value, bool) and len(str(value)) >= SHORTEST:
+        if not isinstance(value, bool) and len(str(value)) >= MIN_LENGTH:
             self._secrets.update(_forms(str(value)))
             self._secrets.discard(MASK)
         return MASK

@@ -15,7 +15,7 @@ from computeapi.kit.variables import ARRIVED
 from computeapi.web.filters import Environ, Headers, WSGIApp, close
 from computeapi.web.request import CONTEXT
 
-LONGEST_BODY = 256 * 1024
+MAX_BODY_BYTES = 256 * 1024
 """The longest body that is kept, in bytes."""
 BINARY = 'octet-stream'
 
@@ -30,7 +30,7 @@ class BodyCopy:
 
     def add(self, data: bytes) -> None:
         self.length += len(data)
-        if self.data is not None and self.length <= LONGEST_BODY:
+        if self.data is not None and self.length <= MAX_BODY_BYTES:
             self.data += data
         else:
             self.data = None

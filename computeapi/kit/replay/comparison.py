@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from computeapi.kit.replay.player import LONGEST_UPLOAD, ReplayPlayer, is_passing
+from computeapi.kit.replay.player import MAX_UPLOAD_BYTES, ReplayPlayer, is_passing
 from computeapi.kit.replay.recording import Recorded, states, without_polls
 from computeapi.kit.replay.shapes import differences
 from computeapi.kit.replay.target import Answer
@@ -67,7 +67,7 @@ def reason_to_skip(step: Recorded) -> str | None:
     if step.status == 401:
         return 'its token was not valid'
     is_document = 'json' in next((value for name, value in step.headers.items() if name.lower() == 'content-type'), '')
-    if step.body is None and step.length and (is_document or step.length > LONGEST_UPLOAD):
+    if step.body is None and step.length and (is_document or step.length > MAX_UPLOAD_BYTES):
         return f'its body of {step.length} bytes was not recorded'
     return None
 

@@ -21,8 +21,8 @@ PASSING = re.compile(
     re.IGNORECASE,
 )
 """Transitional states of resources of any service."""
-SHORTEST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
-LONGEST_UPLOAD = 64 * 2**20
+MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.05, 1.0
+MAX_UPLOAD_BYTES = 64 * 2**20
 MASKED = {'user_data': 'bWFza2Vk', 'contents': 'bWFza2Vk'}
 """Replacements for masked values that must be Base64, by key."""
 MASKED_TEXT = 'Masked-1'
@@ -45,11 +45,11 @@ class ReplayPlayer:
             self.ids.learn({'id': step.project}, {'id': self.target.project})
         if step.user and self.target.user:
             self.ids.learn({'id': step.user}, {'id': self.target.user})
-        answer, pause = self._send(step), SHORTEST_PAUSE
+        answer, pause = self._send(step), MIN_PAUSE_SECONDS
         end = time.monotonic() + self.patience
         while is_awaited(step, answer) and time.monotonic() < end:
             time.sleep(pause)
-            answer, pause = self._send(step), min(2 * pause, LONGEST_PAUSE)
+            answer, pause = self._send(step), min(2 * pause, MAX_PAUSE_SECONDS)
         collection = step.path.split('/')[1] if '/' in step.path else ''
         self.ids.learn(step.shown, answer.body, collection)
         return answer

@@ -18,7 +18,7 @@ from computeapi.kit.webhooks.webhook import GONE, Webhook
 
 LOG = logging.getLogger(__name__)
 
-MOST_HOOKS = 20
+MAX_HOOKS = 20
 
 
 class Webhooks:
@@ -56,8 +56,8 @@ class Webhooks:
         with self._lock:
             if self._is_over:
                 raise Invalid('The cloud is shutting down.')
-            if len(self._hooks) >= MOST_HOOKS:
-                raise Invalid(f'There are already {MOST_HOOKS} webhooks, which is the maximum.')
+            if len(self._hooks) >= MAX_HOOKS:
+                raise Invalid(f'There are already {MAX_HOOKS} webhooks, which is the maximum.')
             woken = threading.Event()
             reader = self.events.read(wanted, self.events.last, woken.set)
             hook = Webhook(next(self._ids), url, target, reader, secret, key, self._remove, woken)

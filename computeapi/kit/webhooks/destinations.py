@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from computeapi.errors import Invalid
 
-LONGEST_URL = 2048
+MAX_URL_LENGTH = 2048
 PORTS = {'http': 80, 'https': 443}
 
 
@@ -83,7 +83,7 @@ class HookTarget(NamedTuple):
             raise Invalid('The URL of a webhook must begin with http:// or https:// and a host.')
         if '@' in parts.netloc:
             raise Invalid('The URL of a webhook must not contain a user: everybody who can list webhooks sees it.')
-        if len(url) > LONGEST_URL or not url.isascii() or not url.isprintable() or ' ' in url:
-            raise Invalid(f'The URL of a webhook must have at most {LONGEST_URL} ASCII characters, and no spaces.')
+        if len(url) > MAX_URL_LENGTH or not url.isascii() or not url.isprintable() or ' ' in url:
+            raise Invalid(f'The URL of a webhook must have at most {MAX_URL_LENGTH} ASCII characters, and no spaces.')
         path = (parts.path or '/') + (f'?{parts.query}' if parts.query else '')
         return cls(parts.scheme, parts.hostname, port, parts.netloc, path)

@@ -17,7 +17,7 @@ from computeapi.errors import Invalid
 from computeapi.kit.webhooks.destinations import HookDestinations, HookTarget
 
 SECRET = 'whsec_'
-SHORTEST_KEY, LONGEST_KEY = 24, 64
+MIN_KEY_LENGTH, MAX_KEY_LENGTH = 24, 64
 """The length of keys in bytes, according to the specification."""
 ATTEMPT_SECONDS = 10.0
 """The limit of one attempt, from the connection to the end of the response headers."""
@@ -35,9 +35,9 @@ def key_of(secret: str) -> bytes:
         key = base64.b64decode(secret.removeprefix(SECRET), validate=True)
     except (binascii.Error, ValueError):
         key = b''
-    if not secret.startswith(SECRET) or not SHORTEST_KEY <= len(key) <= LONGEST_KEY:
+    if not secret.startswith(SECRET) or not MIN_KEY_LENGTH <= len(key) <= MAX_KEY_LENGTH:
         raise Invalid(
-            f'The secret of a webhook is {SECRET} followed by {SHORTEST_KEY} to {LONGEST_KEY} bytes in base64.'
+            f'The secret of a webhook is {SECRET} followed by {MIN_KEY_LENGTH} to {MAX_KEY_LENGTH} bytes in base64.'
         )
     return key
 

@@ -19,8 +19,8 @@ from computeapi.kit.removable import Removable
 from computeapi.kit.webhooks.destinations import HookTarget
 from computeapi.kit.webhooks.sending import Post, signed
 
-MOST_ATTEMPTS = 8
-FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.5, 60.0
+MAX_ATTEMPTS = 8
+FIRST_WAIT_SECONDS, MAX_WAIT_SECONDS = 0.5, 60.0
 GONE = 410
 """With this status, a receiver unsubscribes."""
 
@@ -104,11 +104,11 @@ class Webhook(Removable):
         assert self.message is not None
         self.tally.failures += 1
         self.message.attempts += 1
-        if self.message.attempts >= MOST_ATTEMPTS:
+        if self.message.attempts >= MAX_ATTEMPTS:
             self.tally.given_up += 1
             self.message = None
             return
-        wait = min(FIRST_WAIT_SECONDS * 2 ** (self.message.attempts - 1), LONGEST_WAIT_SECONDS)
+        wait = min(FIRST_WAIT_SECONDS * 2 ** (self.message.attempts - 1), MAX_WAIT_SECONDS)
         # Up to twice as long, so that many webhooks do not retry at the same moment.
         self.message.due = time.monotonic() + wait * random.uniform(1, 2)
 

@@ -19,7 +19,7 @@ from computeapi.serve.http.hub import ENVIRON, Hub
 from computeapi.serve.http.keep_alive import SHORT, KeepAliveThread
 from computeapi.serve.http.request import Environ, WireRequest, add_body, whole
 
-LONGEST_HEAD = 64 * 1024
+MAX_HEAD_BYTES = 64 * 1024
 """The longest request line with headers that is buffered, in bytes: tokens and names of projects can make it long. Also
 the limit for bytes between the pieces of a body, or after it, that are not part of it."""
 BUFFERED = 128 * 1024
@@ -142,7 +142,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
         except httptools.HttpParserError:
             if not self.ignores_data:
                 self.refuse(HTTPStatus.BAD_REQUEST)
-        if self.beside > LONGEST_HEAD and not self.ignores_data:
+        if self.beside > MAX_HEAD_BYTES and not self.ignores_data:
             self.refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
 
     def eof_received(self) -> bool:

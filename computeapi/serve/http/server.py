@@ -24,7 +24,7 @@ SHUTDOWN_SECONDS = 5.0
 """How long a stop waits for responses in progress, in seconds."""
 CONTENDED_UPLOAD_SECONDS = 5
 """The time for 64 KiB of an upload while others wait to send theirs, in seconds, if request_timeout is longer."""
-MOST_UNSENT = 256 * 2**20
+MAX_UNSENT = 256 * 2**20
 """How many bytes of responses may wait in memory for their clients."""
 OTHER_FILES = 500
 ENDINGS = (signal.SIGTERM, signal.SIGINT)
@@ -119,7 +119,7 @@ class HTTPServer:
         sizes = {connection: connection.transport.get_write_buffer_size() for connection in connections}
         unsent = sum(sizes.values())
         for connection in sorted(sizes, key=sizes.__getitem__, reverse=True):
-            if unsent <= MOST_UNSENT:
+            if unsent <= MAX_UNSENT:
                 break
             unsent -= sizes[connection]
             connection.leave()

@@ -10,8 +10,8 @@ from computeapi.backends.network.local.ports import MAX_ADDRESSES, MAX_OPTIONS
 from computeapi.backends.network.local.resources import KINDS, MAX_TAGS
 from computeapi.backends.network.local.routers import MAX_ROUTES
 from computeapi.context import Context
-from computeapi.db.network_collection import BOOLEANS, SHARED
-from computeapi.db.network_projects import LONGEST_PROJECT
+from computeapi.db.network_collection import ACCESS_AS_SHARED, BOOLEANS
+from computeapi.db.network_projects import MAX_PROJECT_LENGTH
 from computeapi.db.networks import EXTERNAL
 from computeapi.standalone.schema import Schema, having, optional, wrapped
 
@@ -20,7 +20,7 @@ NUMBER = re.compile(r'-?[0-9]{1,10}')
 
 BOOLEAN = {'type': 'boolean'}
 NAME = {'type': 'string', 'maxLength': 255}
-PROJECT = {'type': 'string', 'minLength': 1, 'maxLength': LONGEST_PROJECT}
+PROJECT = {'type': 'string', 'minLength': 1, 'maxLength': MAX_PROJECT_LENGTH}
 UUID = {
     'type': 'string',
     'pattern': r'^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}\Z',
@@ -295,7 +295,7 @@ RESOURCES = (
         create={
             'object_type': {'enum': ['address_scope', 'network', 'qos_policy', 'subnetpool']},
             'object_id': UUID,
-            'action': {'enum': [SHARED, EXTERNAL]},
+            'action': {'enum': [ACCESS_AS_SHARED, EXTERNAL]},
         },
         key='rbac_policies',
     ),

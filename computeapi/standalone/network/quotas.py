@@ -3,7 +3,7 @@
 from typing import Any
 
 from computeapi import errors
-from computeapi.db.network_projects import LONGEST_PROJECT, RESOURCES, defaults
+from computeapi.db.network_projects import MAX_PROJECT_LENGTH, RESOURCES, defaults
 from computeapi.standalone.access import ADMIN, CALLER
 from computeapi.standalone.network.attributes import BOOLEAN, converted, number
 from computeapi.standalone.network.service import NeutronController
@@ -51,9 +51,9 @@ class NeutronQuotas(NeutronController):
     def update(self, req: Request, project_id: str, body: dict[str, Any]) -> dict[str, Any]:
         document = converted('quota', TYPES, body)
         LIMITS.check(document)
-        if len(project_id) > LONGEST_PROJECT:
+        if len(project_id) > MAX_PROJECT_LENGTH:
             raise errors.Invalid(
-                f'Invalid input for project_id. Reason: it is longer than {LONGEST_PROJECT} characters.'
+                f'Invalid input for project_id. Reason: it is longer than {MAX_PROJECT_LENGTH} characters.'
             )
         limits = document['quota']
         check, force = (limits.pop(name, False) for name in HOW)

@@ -16,7 +16,7 @@ from computeapi.web.request import Request
 INTERFACE = having({'port_id': UUID, 'subnet_id': UUID}, additionalProperties=False)
 ROUTES = wrapped('router', {'routes': several(ROUTE)}, 'routes')
 DRY_RUN = 'dry-run'
-LONGEST_ID = 64
+MAX_ID_LENGTH = 64
 
 
 class RouterInterfaces(NeutronController):
@@ -108,6 +108,6 @@ def _project(req: Request, project_id: str) -> str:
     wanted = own if project_id in ('None', 'null') else project_id
     if not wanted:
         raise errors.Invalid('Invalid input for project_id. Reason: the token has no project.')
-    if wanted != own and not (req.context.is_admin and len(wanted) <= LONGEST_ID):
+    if wanted != own and not (req.context.is_admin and len(wanted) <= MAX_ID_LENGTH):
         raise errors.NotFound(f'Project {wanted} could not be found.')
     return wanted

@@ -4,7 +4,7 @@ import uuid
 from typing import Any
 
 from computeapi.backends.share import ZONE
-from computeapi.backends.share.local import MOST_GIGABYTES, MOST_SHARES
+from computeapi.backends.share.local import MAX_GIGABYTES, MAX_SHARES
 from computeapi.standalone.access import CALLER
 from computeapi.standalone.share.service import ManilaController
 from computeapi.web.controller import api_version, operation
@@ -18,7 +18,7 @@ class ManilaInformation(ManilaController):
     @operation('GET', '/limits', policy=CALLER)
     def limits(self, req: Request) -> dict[str, Any]:
         shares, gigabytes = self.shares.usage(req.context)
-        most = NONE | {'Shares': MOST_SHARES, 'ShareGigabytes': MOST_GIGABYTES}
+        most = NONE | {'Shares': MAX_SHARES, 'ShareGigabytes': MAX_GIGABYTES}
         used = NONE | {'Shares': shares, 'ShareGigabytes': gigabytes}
         absolute = {f'maxTotal{name}': limit for name, limit in most.items()}
         absolute |= {f'total{name}Used': count for name, count in used.items()}

@@ -12,7 +12,7 @@ from computeapi.standalone.schema import having
 from computeapi.standalone.service import ServiceApp, ServiceController, microversions
 from computeapi.versions import History
 from computeapi.web import faults
-from computeapi.web.app import LONGEST_SHOWN
+from computeapi.web.app import MAX_SHOWN_LENGTH
 from computeapi.web.controller import Function, action
 from computeapi.web.request import Request
 from computeapi.web.routing import Bound, Endpoint
@@ -90,12 +90,12 @@ class CinderApp(ServiceApp):
 
     service_types = ('volumev3', 'block-storage', 'block-store', 'volume', 'volumev2')
     project = re.compile('[^/]+')
-    names = {**faults.NAMES, 406: 'notAcceptable'}
+    names = {**faults.FAULT_NAMES, 406: 'notAcceptable'}
 
     def choose(self, req: Request, endpoint: Endpoint, body: Any) -> Bound:
         if endpoint.actions and not (isinstance(body, dict) and len(body) == 1):
             named = body if isinstance(body, dict) else ()
-            raise errors.Invalid(f'There is no such action: {", ".join(named)[:LONGEST_SHOWN]}')
+            raise errors.Invalid(f'There is no such action: {", ".join(named)[:MAX_SHOWN_LENGTH]}')
         return super().choose(req, endpoint, body)
 
 

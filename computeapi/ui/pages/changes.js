@@ -7,7 +7,7 @@ import { method, title } from './operations.js'
 const KINDS = [['added', 'New'], ['changed', 'Changed'], ['removed', 'Removed']]
 const SIGNS = { '+': 'added', '-': 'removed', '~': 'changed' }
 const SAID = { '+': 'new: ', '-': 'removed: ', '~': 'changed: ' }
-const MOST_FIELDS = 12
+const MAX_FIELDS = 12
 
 export function changes(reference, state, link) {
   const { version, other } = state
@@ -47,8 +47,8 @@ function section(text, found, link) {
 }
 
 function listed(details) {
-  const shown = details.slice(0, MOST_FIELDS).map(detail)
-  const rest = details.slice(MOST_FIELDS)
+  const shown = details.slice(0, MAX_FIELDS).map(detail)
+  const rest = details.slice(MAX_FIELDS)
   return [shown, rest.length > 0 && h('details', { class: 'rest' }, h('summary', {}, `${rest.length} more`), rest.map(detail))]
 }
 

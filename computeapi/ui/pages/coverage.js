@@ -5,7 +5,7 @@ import { fill, h, svg } from './dom.js'
 const WIDTH = 312
 const HEIGHT = 14
 // How many request numbers of a finding are shown.
-const MOST = 8
+const MAX_REQUESTS = 8
 
 export class CoverageMap {
   constructor(cloud) {
@@ -23,7 +23,7 @@ export class CoverageMap {
     try {
       const [document, { findings }] = await Promise.all([this.cloud.getControl('/journal/coverage'), this.cloud.getControl('/journal/findings')])
       this.document = document
-      fill(this.findings, findings.length ? findings.map(({ kind, message, entries }) => h('li', {}, h('b', {}, kind.replaceAll('_', ' ')), ` ${message} `, h('span', { class: 'quiet' }, `requests ${entries.slice(0, MOST).join(', ')}${entries.length > MOST ? ' …' : ''}`)))
+      fill(this.findings, findings.length ? findings.map(({ kind, message, entries }) => h('li', {}, h('b', {}, kind.replaceAll('_', ' ')), ` ${message} `, h('span', { class: 'quiet' }, `requests ${entries.slice(0, MAX_REQUESTS).join(', ')}${entries.length > MAX_REQUESTS ? ' …' : ''}`)))
         : h('li', { class: 'quiet' }, 'No avoidable requests were found.'))
       fill(this.alert)
       this.paint()

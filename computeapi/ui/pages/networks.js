@@ -6,8 +6,8 @@ import { Following } from './following.js'
 const EVERY = 5000
 // The minimum pause after a read, as a multiple of its duration.
 const REST = 10
-const MOST_NETWORKS = 40
-const MOST_PORTS = 12
+const MAX_NETWORKS = 40
+const MAX_PORTS = 12
 const NODE = { width: 146, height: 36, gap: 14 }
 const RAIL = { top: 34, below: 18, space: 34 }
 const ROUTER = { width: 120, height: 34, gap: 14 }
@@ -39,13 +39,13 @@ export class NetworksView extends Following {
     const [{ networks }, { subnets }, { routers }, joined, { availabilityZoneInfo: zones }] = await Promise.all([
       get('networks', {}), get('subnets', {}), get('routers', {}), get('ports', { device_owner: 'network:router_interface' }),
       this.cloud.get('/v2.1/os-availability-zone')])
-    const shown = networks.slice(0, MOST_NETWORKS)
+    const shown = networks.slice(0, MAX_NETWORKS)
     const facts = (ports, names) => this.factsOf(networks.length - shown.length, shown, subnets, routers, joined.ports, ports, names)
     if (!this.facts) this.take(facts(shown.map(() => ({ ports: [] })), new Map()))
     // A port names the zone of its server, if the server has one.
     const owners = new Set([this.requirements.owner, ...zones.map(({ zoneName }) => `compute:${zoneName}`)])
-    const ports = await Promise.all(shown.map(({ id }) => get('ports', { network_id: id, device_owner: [...owners], limit: MOST_PORTS + 1 })))
-    const names = await this.namesOf(ports.flatMap((each) => each.ports.slice(0, MOST_PORTS)).map(({ device_id: id }) => id))
+    const ports = await Promise.all(shown.map(({ id }) => get('ports', { network_id: id, device_owner: [...owners], limit: MAX_PORTS + 1 })))
+    const names = await this.namesOf(ports.flatMap((each) => each.ports.slice(0, MAX_PORTS)).map(({ device_id: id }) => id))
     this.take(facts(ports, names))
   }
 
@@ -58,8 +58,8 @@ export class NetworksView extends Following {
       networks: shown.map((network, at) => ({
         id: network.id, name: network.name || network.id, external: Boolean(network['router:external']), shared: network.shared,
         ranges: subnets.filter((subnet) => subnet.network_id === network.id).map(({ cidr }) => cidr),
-        more: ports[at].ports.length > MOST_PORTS,
-        servers: ports[at].ports.slice(0, MOST_PORTS).map(({ device_id: id, fixed_ips: ips }) => ({ id, name: names.get(id) ?? id, address: ips[0]?.ip_address ?? '' })),
+        more: ports[at].ports.length > MAX_PORTS,
+        servers: ports[at].ports.slice(0, MAX_PORTS).map(({ device_id: id, fixed_ips: ips }) => ({ id, name: names.get(id) ?? id, address: ips[0]?.ip_address ?? '' })),
       })),
     }
   }

@@ -7,7 +7,7 @@ import { told } from './reference.js'
 import { described, rows } from './schemas.js'
 
 const NAMES = { query: 'Query parameters', body: 'Request body', response: 'Response' }
-const MOST_VALUES = 12
+const MAX_VALUES = 12
 
 // state: { version, other, operation, field }; at(version) returns the address of the operation at that version.
 export function operationView(reference, state, at, trial = null) {
@@ -130,8 +130,8 @@ function tableRow(operation, part, line, width, field) {
 function value(nodes, cell) {
   const { text, values } = described(nodes, cell.nodes)
   const words = values.map((each) => [h('code', { class: 'word' }, each), ' '])
-  return [text, values.length > 0 && h('div', { class: 'words' }, words.slice(0, MOST_VALUES),
-    words.length > MOST_VALUES && h('details', { class: 'rest' }, h('summary', {}, `${words.length - MOST_VALUES} more`), words.slice(MOST_VALUES)))]
+  return [text, values.length > 0 && h('div', { class: 'words' }, words.slice(0, MAX_VALUES),
+    words.length > MAX_VALUES && h('details', { class: 'rest' }, h('summary', {}, `${words.length - MAX_VALUES} more`), words.slice(MAX_VALUES)))]
 }
 
 function sinceWhen(operation, part, path) {

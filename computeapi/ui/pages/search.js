@@ -5,7 +5,7 @@ import { fieldSpans } from './operation.js'
 import { method, title } from './operations.js'
 import { told } from './reference.js'
 
-const MOST = 40
+const MAX_RESULTS = 40
 
 // link(operation, field) returns the address of a result.
 export function searchResults(reference, text, link) {
@@ -35,8 +35,8 @@ function nearest(fields, words) {
 
 function section(text, found, show) {
   return found.length > 0 && h('section', { class: 'group' }, h('h2', {}, `${text} `, h('span', { class: 'count' }, found.length)),
-    h('ul', {}, found.slice(0, MOST).map((each) => h('li', {}, show(each)))),
-    found.length > MOST && h('p', { class: 'quiet none' }, `and ${found.length - MOST} more: refine the search to see them`))
+    h('ul', {}, found.slice(0, MAX_RESULTS).map((each) => h('li', {}, show(each)))),
+    found.length > MAX_RESULTS && h('p', { class: 'quiet none' }, `and ${found.length - MAX_RESULTS} more: refine the search to see them`))
 }
 
 const lived = (reference, { lifetime }) => h('span', { class: 'mark' }, told(reference, lifetime, [[0, reference.newest]]))

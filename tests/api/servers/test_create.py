@@ -431,7 +431,7 @@ def test_as_many_as_fit(made, api):
 
 def test_one_request_does_not_make_any_number_of_servers(create, made, api, monkeypatch):
     api.put('/os-quota-sets/project', {'quota_set': {'instances': -1, 'cores': -1, 'ram': -1}})
-    monkeypatch.setattr(builder, 'MOST_SERVERS', 3)
+    monkeypatch.setattr(builder, 'MAX_SERVERS', 3)
     assert message(create(min_count=4)) == (400, 'min_count must be <= 3')
     assert len(made(min_count=3, max_count=5)) == 3
 

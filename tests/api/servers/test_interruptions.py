@@ -27,7 +27,7 @@ from tests.invariants import problems
 pytestmark = pytest.mark.no_cover
 
 ADMIN = 'admin:admin'
-MOST_STEPS = 200
+MAX_STEPS = 200
 
 
 class Refused(Exception):
@@ -339,7 +339,7 @@ def steps(name, interruption, database):
     """The numbers of completed steps before the interruption; they differ by name and database."""
     often, seldom = (12, 36) if database == 'sqlite' else (36, 108)
     stride = 1 if THOROUGH else often if interruption == 'killed' else seldom
-    return range(zlib.crc32(f'{name} {interruption} {database}'.encode()) % stride, MOST_STEPS, stride)
+    return range(zlib.crc32(f'{name} {interruption} {database}'.encode()) % stride, MAX_STEPS, stride)
 
 
 @pytest.mark.parametrize(('change', 'interruption'), CASES)

@@ -9,7 +9,7 @@ from computeapi.errors import NeighbourAway
 from tests.api.servers.test_interruptions import (
     BOOTS,
     CHANGES,
-    MOST_STEPS,
+    MAX_STEPS,
     THOROUGH,
     Beginning,
     Cloud,
@@ -84,7 +84,7 @@ def cloud(lines, world, api):
 
 def steps(name, kind, database):
     stride = 1 if THOROUGH else 12 if database == 'sqlite' else 36
-    return range(zlib.crc32(f'{name} {kind} {database}'.encode()) % stride, MOST_STEPS, stride)
+    return range(zlib.crc32(f'{name} {kind} {database}'.encode()) % stride, MAX_STEPS, stride)
 
 
 def states(cloud):

@@ -13,7 +13,7 @@ from tests.notified import around, data, names, taken
 ADMIN = 'admin:admin'
 OBJECTS = json.loads((Path(__file__).parents[2] / 'samples/notifications/objects.json').read_text())
 """The version and the fields of each object in Nova 34."""
-MOST_STEPS = 200
+MAX_STEPS = 200
 BOOT = ['create.start', 'create.end']
 END = ['delete.start', 'shutdown.start', 'shutdown.end', 'delete.end']
 RESIZE = ('resize', {'flavorRef': '2'})
@@ -299,7 +299,7 @@ def test_a_kill_loses_nothing_and_tells_nothing_twice(
     world, store, api, made, act, settle, told, before, change, wanted
 ):
     world.flavor('2', vcpus=2, memory_mb=128)
-    for steps in range(MOST_STEPS):
+    for steps in range(MAX_STEPS):
         server = made()[0].uuid
         settle()
         for each in before:

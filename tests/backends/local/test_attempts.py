@@ -8,7 +8,7 @@ import pytest
 
 from computeapi import errors
 from computeapi.backends.identity.local import LocalIdentity, attempts
-from computeapi.backends.identity.local.attempts import FREE, LONGEST_PAUSE, Attempts, origin
+from computeapi.backends.identity.local.attempts import FREE, MAX_PAUSE_SECONDS, Attempts, origin
 
 ALICE, BOB = ('here', 'alice'), ('here', 'bob')
 
@@ -52,9 +52,9 @@ def test_each_failure_doubles_the_pause(tried, time):
         time.now += 0.5
         fail(tried, ALICE)
     for _ in range(9):
-        time.now += LONGEST_PAUSE
+        time.now += MAX_PAUSE_SECONDS
         fail(tried, ALICE)
-    assert refused(tried, ALICE) == LONGEST_PAUSE + 1
+    assert refused(tried, ALICE) == MAX_PAUSE_SECONDS + 1
 
 
 def test_who_tries_many_at_once_learns_no_more_than_one_by_one(tried):
@@ -110,7 +110,7 @@ def test_failures_are_forgotten(tried, time):
 
 
 def test_memory_is_bounded(tried, monkeypatch):
-    monkeypatch.setattr(attempts, 'MOST_CALLERS', 3)
+    monkeypatch.setattr(attempts, 'MAX_CALLERS', 3)
     for number in range(9):
         fail(tried, number)
     assert list(tried.failures) == [6, 7, 8]

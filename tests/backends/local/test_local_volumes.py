@@ -533,7 +533,7 @@ def test_the_exports_of_a_volume_end_with_it(store, images):
 
 
 def test_a_volume_has_so_many_attachments(volumes, monkeypatch):
-    monkeypatch.setattr(attachments, 'MOST', 2)
+    monkeypatch.setattr(attachments, 'MAX_ATTACHMENTS', 2)
     volume = volumes.create(ALICE, 1, multiattach=True)
     for _ in range(2):
         volumes.reserve(ALICE, volume.id, None)

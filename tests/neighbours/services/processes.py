@@ -10,7 +10,7 @@ import urllib.request
 from contextlib import suppress
 from pathlib import Path
 
-LONGEST_SECONDS = 120
+MAX_SECONDS = 120
 # The time that a process has to exit after SIGTERM.
 TIMEOUT_SECONDS = 10
 
@@ -45,7 +45,7 @@ class Processes:
 
     def wait(self, name, url):
         """Wait until the service responds, whatever the status; raises RuntimeError if it exits before."""
-        deadline = time.monotonic() + LONGEST_SECONDS
+        deadline = time.monotonic() + MAX_SECONDS
         while not answers(url):
             if not self.lives(name) or time.monotonic() > deadline:
                 raise RuntimeError(f'{name} does not answer: see {self.folder}/logs/{name}.log')

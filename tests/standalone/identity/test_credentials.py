@@ -62,7 +62,7 @@ def test_credentials_of_others(ask, admin, demo, credential, id_of, make, log_in
 
 
 def test_a_user_stores_so_many_credentials_and_no_more(identity, id_of, monkeypatch):
-    monkeypatch.setattr(stored, 'MOST', 3)
+    monkeypatch.setattr(stored, 'MAX_CREDENTIALS', 3)
     user = id_of('users', 'demo')
     refused = together(*[lambda: identity.credentials.create(user, 'totp', 'x')] * 6)
     assert refused == [Forbidden] * 3
@@ -72,7 +72,7 @@ def test_a_user_stores_so_many_credentials_and_no_more(identity, id_of, monkeypa
 
 def test_a_user_has_so_many_access_rules_and_no_more(ask, demo, id_of, monkeypatch):
     """They stay when the credentials that use them are deleted."""
-    monkeypatch.setattr(programs, 'MOST_RULES', 3)
+    monkeypatch.setattr(programs, 'MAX_RULES', 3)
     path = f'/v3/users/{id_of("users", "demo")}'
     rules = [{'path': f'/v2.1/{each}', 'method': 'GET', 'service': 'compute'} for each in range(4)]
 

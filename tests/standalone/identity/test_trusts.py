@@ -200,7 +200,7 @@ def test_the_last_use_of_a_trust_is_had_once(identity, give):
 
 
 def test_the_last_trust_that_a_user_may_give_is_given_once(demo, identity, facts, monkeypatch):
-    monkeypatch.setattr(trusts, 'MOST', 2)
+    monkeypatch.setattr(trusts, 'MAX_TRUSTS', 2)
     token, given = identity.tokens.get(demo), (facts['trustee_user_id'], facts['project_id'], facts['roles'])
     refused = together(*[lambda: identity.trusts.create(token, *given, impersonation=True)] * 6)
     assert refused == [errors.Forbidden] * 4
@@ -294,13 +294,13 @@ def test_a_trust_that_is_refused(give, case):
 
 
 def test_a_user_gives_only_so_many_trusts(give, monkeypatch):
-    monkeypatch.setattr(trusts, 'MOST', 1)
+    monkeypatch.setattr(trusts, 'MAX_TRUSTS', 1)
     give()
     give(expect=403)
 
 
 def test_a_trust_that_is_used_up_counts_as_long_as_somebody_acts_by_it(ask, give, token, monkeypatch):
-    monkeypatch.setattr(trusts, 'MOST', 1)
+    monkeypatch.setattr(trusts, 'MAX_TRUSTS', 1)
     spent = token(give(remaining_uses=1))
     give(expect=403)
     ask('DELETE /v3/auth/tokens', X_Subject_Token=spent, by=spent, expect=204)

@@ -14,7 +14,7 @@ from computeapi.backends.hypervisor.qemu.folder import GuestFolder
 # The output has another name until it is complete.
 SCRIPT = 'echo $$ > "$0.pid"; : > "$0.part"; "$@" && mv "$0.part" "$0"; rm -f "$0.pid"'
 START_SECONDS = 30
-NAMES = ('snapshot-*', 'sent-*')
+OUTPUT_PATTERNS = ('snapshot-*', 'sent-*')
 """The names of such outputs in the folders of guests."""
 
 
@@ -62,7 +62,7 @@ class Child:
 
 def end_those_of(folder: GuestFolder, but: Path | None = None) -> None:
     """End a guest's commands, whose results nobody will fetch. but: the output of one that may continue."""
-    for target in [number.with_suffix('') for name in NAMES for number in folder.path.glob(f'{name}.pid')]:
+    for target in [number.with_suffix('') for name in OUTPUT_PATTERNS for number in folder.path.glob(f'{name}.pid')]:
         if target != but:
             Child(target).end()
 

@@ -9,7 +9,7 @@ from computeapi.backends.hypervisor.qemu.command_line import CONSOLE_LOG
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder
 
 LOG = logging.getLogger(__name__)
-MOST_BYTES, KEPT_BYTES = 2**20, 2**18
+MAX_BYTES, KEPT_BYTES = 2**20, 2**18
 # The most that clients can read.
 READ_BYTES = 100 * 1024
 
@@ -31,7 +31,7 @@ class ConsoleLog:
     def trim(self) -> None:
         """Truncate a file that is too long, after copying its end; QEMU appends wherever the end is."""
         try:
-            if self.path.stat().st_size > MOST_BYTES:
+            if self.path.stat().st_size > MAX_BYTES:
                 try:
                     write(self.former, tail(self.path, KEPT_BYTES))
                 except OSError as error:

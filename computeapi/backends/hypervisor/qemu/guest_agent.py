@@ -25,7 +25,7 @@ from computeapi.errors import NotSupported
 
 LOG = logging.getLogger(__name__)
 CONNECT_SECONDS, SYNC_SECONDS, COMMAND_SECONDS = 2, 5, 30
-LONGEST_ANSWER = 64 * 1024
+MAX_ANSWER_BYTES = 64 * 1024
 # Resets the parser at both ends, whatever was left incomplete before.
 DELIMITER = b'\xff'
 
@@ -96,7 +96,7 @@ class GuestAgent:
                 more = self.socket.recv(4096)
             except OSError:
                 raise Silent() from None
-            if not more or time.monotonic() > deadline or len(self.received) > LONGEST_ANSWER:
+            if not more or time.monotonic() > deadline or len(self.received) > MAX_ANSWER_BYTES:
                 raise Silent()
             self.received += more
         line, _, self.received = self.received.partition(b'\n')

@@ -32,7 +32,7 @@ from computeapi.db.servers import Server
 ARRIVED, MARK = 'arrived', b'arrived'
 MARK_BYTES = 512
 # The limit for all files that come with the description: a CD with the documents of the guest.
-MOST_FILES_BYTES = 64 * 2**20
+MAX_FILES_BYTES = 64 * 2**20
 CD, DISKS = '.iso', {'.raw', '.qcow2'}
 """The suffixes of the files that are disks."""
 HERE = {'here': True}
@@ -122,7 +122,7 @@ def is_own(disk: Disk, machine: Mapping[str, Any]) -> bool:
 
 def unpacked(files: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
     """HypervisorError above the size limit: a small input can decompress to a huge output."""
-    room = MOST_FILES_BYTES
+    room = MAX_FILES_BYTES
     for name, packed in files.items():
         data = zlib.decompressobj().decompress(base64.b64decode(packed), room + 1)
         room -= len(data)

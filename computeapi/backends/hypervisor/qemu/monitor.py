@@ -19,7 +19,7 @@ LOG = logging.getLogger(__name__)
 CONNECT_SECONDS = 10
 COMMAND_SECONDS = 20
 LOOK_SECONDS = 0.02
-MOST_BANDWIDTH = 2**40
+MAX_BANDWIDTH = 2**40
 UNDER_WAY = frozenset({'setup', 'active', 'pre-switchover', 'device', 'cancelling', 'wait-unplug'})
 """The states of a migration that has neither completed nor failed."""
 BROKEN = (OSError, QMPError, TimeoutError, EOFError, ValueError, AssertionError)
@@ -115,7 +115,7 @@ class Monitor:
         it continues here; not confirmed: into a file, and settings left over from a failed move are reset."""
         wanted = [{'capability': name, 'state': confirmed} for name in ('pause-before-switchover', 'return-path')]
         self.execute('migrate-set-capabilities', capabilities=wanted)
-        self.execute('migrate-set-parameters', max_bandwidth=MOST_BANDWIDTH)
+        self.execute('migrate-set-parameters', max_bandwidth=MAX_BANDWIDTH)
         if not confirmed:
             self.execute('migrate-set-parameters', tls_creds='', tls_hostname='')
 

@@ -21,9 +21,9 @@ STATES = {
     'shutdown': PowerState.SHUTDOWN,
 }
 MEMORY, MEMORY_PART = 'memory', 'memory.part'
-LONGEST_SUSPEND, LONGEST_RESUME = 600, 600
+MAX_SUSPEND_SECONDS, MAX_RESUME_SECONDS = 600, 600
 # A limit, so that a property of an image does not keep an operator from moving its servers.
-LONGEST_GRACE = 1800
+MAX_GRACE_SECONDS = 1800
 
 
 def on(work: GuestWork) -> None:
@@ -58,7 +58,7 @@ def off(work: GuestWork, step: str = 'power_off') -> None:
 def grace(work: GuestWork) -> float:
     """How many seconds the guest has to shut down."""
     wanted = str(work.server.image_properties.get('os_shutdown_timeout') or '')
-    return min(float(wanted), LONGEST_GRACE) if wanted.isdecimal() else float(work.host.options.shutdown_timeout)
+    return min(float(wanted), MAX_GRACE_SECONDS) if wanted.isdecimal() else float(work.host.options.shutdown_timeout)
 
 
 def press(work: GuestWork) -> bool:
@@ -121,7 +121,7 @@ def suspend(work: GuestWork) -> None:
         if not monitor.sends() and not monitor.has_sent():
             check_whole(monitor, guest)
             begin_to_write(work, monitor)
-        work.until('suspend', lambda: not monitor.sends(), LONGEST_SUSPEND)
+        work.until('suspend', lambda: not monitor.sends(), MAX_SUSPEND_SECONDS)
         if not monitor.has_sent():
             # The partial file may be the reason why the disk is full.
             (work.folder / MEMORY_PART).unlink(missing_ok=True)
@@ -157,7 +157,7 @@ def resume(work: GuestWork) -> None:
         finally:
             os.close(file)
     with work.monitor() as monitor:
-        work.until('resume', lambda: monitor.execute('query-status')['status'] != 'inmigrate', LONGEST_RESUME)
+        work.until('resume', lambda: monitor.execute('query-status')['status'] != 'inmigrate', MAX_RESUME_SECONDS)
         # Recorded before it runs: from then on it writes to its disks, and its saved memory is outdated.
         guest.suspended = False
         work.folder.write(guest)

@@ -18,9 +18,9 @@ QMP = 'qmp'
 # QEMU's own -daemonize does what its -sandbox forbids.
 # The output is appended, so that the file can be truncated: a guest can make QEMU complain without end.
 START = ('setsid', '--fork', 'sh', '-c', 'echo $$ >"$0.pid"; : >"$0.output"; exec "$@" >>"$0.output" 2>&1')
-MOST_OUTPUT_BYTES = 2**20
+MAX_OUTPUT_BYTES = 2**20
 LIMITS = ('prlimit', '--core=0', '--nofile=4096', '--')
-LONGEST_COMPLAINT = 2000
+MAX_COMPLAINT_LENGTH = 2000
 
 
 class FolderProcess:
@@ -75,7 +75,7 @@ class FolderProcess:
                 break
             time.sleep(LOOK_SECONDS)
         output = self.folder / f'{self.name}.output'
-        complaint = output.read_bytes()[-LONGEST_COMPLAINT:] if output.exists() else b''
+        complaint = output.read_bytes()[-MAX_COMPLAINT_LENGTH:] if output.exists() else b''
         raise self._failed(complaint.decode(errors='replace'))
 
     def _failed(self, complaint: str) -> HypervisorError:
@@ -86,7 +86,7 @@ class FolderProcess:
     def trim(self) -> None:
         """Truncate its output if it has grown too long."""
         with contextlib.suppress(FileNotFoundError):
-            if (self.folder / f'{self.name}.output').stat().st_size > MOST_OUTPUT_BYTES:
+            if (self.folder / f'{self.name}.output').stat().st_size > MAX_OUTPUT_BYTES:
                 os.truncate(self.folder / f'{self.name}.output', 0)
 
     def end(self) -> None:

@@ -67,11 +67,11 @@ LOG = logging.getLogger(__name__)
 TIMEOUT_SECONDS = 3.0
 AGAIN_SECONDS = 1.0
 # The shortest and the longest delay that an agent can ask for before the next call.
-SHORTEST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.05, 3600.0
+MIN_WAIT_SECONDS, MAX_WAIT_SECONDS = 0.05, 3600.0
 # The limit for error messages of an agent, which are logged and stored.
-LONGEST_TEXT = 1000
+MAX_TEXT_LENGTH = 1000
 # How many virtual machines one host can report.
-MOST_MACHINES = 10_000
+MAX_MACHINES = 10_000
 
 
 class RemoteHypervisor:
@@ -138,7 +138,7 @@ class RemoteHypervisor:
                 except Error as error:
                     LOG.warning('Host %s does not report its virtual machines: %s', host.name, error)
                     continue
-                own = (each for each in found[:MOST_MACHINES] if each[1] == host.name and is_uuid_like(each[0]))
+                own = (each for each in found[:MAX_MACHINES] if each[1] == host.name and is_uuid_like(each[0]))
                 yield from own
 
     def connector(self, host: str) -> Mapping[str, Any]:
@@ -290,7 +290,7 @@ def understood(host: str, words: Codec, found: Any) -> Any:
 
 def shown(text: object) -> str:
     """A text of an agent as part of a log line or of an error."""
-    return ''.join(each if each.isprintable() else ' ' for each in str(text)[:LONGEST_TEXT])
+    return ''.join(each if each.isprintable() else ' ' for each in str(text)[:MAX_TEXT_LENGTH])
 
 
 def result_of(answer: AgentAnswer) -> Any:
@@ -300,7 +300,7 @@ def result_of(answer: AgentAnswer) -> Any:
     text = shown(answer.text)
     if answer.kind is AnswerKind.NOT_YET:
         seconds = answer.seconds or AGAIN_SECONDS
-        raise NotYet(max(seconds, SHORTEST_WAIT_SECONDS) if 0 <= seconds <= LONGEST_WAIT_SECONDS else AGAIN_SECONDS)
+        raise NotYet(max(seconds, MIN_WAIT_SECONDS) if 0 <= seconds <= MAX_WAIT_SECONDS else AGAIN_SECONDS)
     if answer.kind is AnswerKind.OUTDATED:
         raise Outdated(text)
     if answer.kind is AnswerKind.NOT_SUPPORTED:

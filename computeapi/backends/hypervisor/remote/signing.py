@@ -15,9 +15,9 @@ from typing import Any
 
 from oslo_config import cfg
 
-SHORTEST_SECRET = 32
+MIN_SECRET_LENGTH = 32
 # The largest sum of clock difference and transport time between two machines.
-MOST_SECONDS = 60
+MAX_SECONDS = 60
 Keys = tuple[str, ...]
 """Keys, or the secrets that they are derived from: the first signs, and all are accepted. While one is being replaced,
 there are two."""
@@ -35,8 +35,8 @@ def keys_of(secrets: Keys, host: str) -> Keys:
 def secrets_of(conf: cfg.ConfigOpts) -> Keys:
     """The control plane's secrets; cfg.ConfigFileValueError if one is too short to be safe."""
     found = _given(conf, 'secret')
-    if any(len(secret) < SHORTEST_SECRET for secret in found):
-        raise cfg.ConfigFileValueError(f'[agent]secret has fewer than {SHORTEST_SECRET} characters')
+    if any(len(secret) < MIN_SECRET_LENGTH for secret in found):
+        raise cfg.ConfigFileValueError(f'[agent]secret has fewer than {MIN_SECRET_LENGTH} characters')
     return found
 
 
@@ -69,7 +69,7 @@ def is_signed(keys: Keys, method: str, arguments: Mapping[str, Any]) -> bool:
     if not isinstance(signed, Mapping) or not isinstance(signed.get('moment'), int):
         return False
     moment, digest = signed['moment'], str(signed.get('digest')).encode()
-    return abs(time.time() - moment) <= MOST_SECONDS and any(
+    return abs(time.time() - moment) <= MAX_SECONDS and any(
         hmac.compare_digest(_digest(key, method, message, moment).encode(), digest) for key in keys
     )
 
@@ -102,7 +102,7 @@ class Receiver:
                 del self._accepted[next(iter(self._accepted))]
             if digest in self._accepted:
                 return False
-            self._accepted[digest] = signed['moment'] + MOST_SECONDS + 1
+            self._accepted[digest] = signed['moment'] + MAX_SECONDS + 1
         return True
 
 

@@ -19,7 +19,7 @@ from computeapi.backends.hypervisor.simulated_consoles.terminal import Terminal,
 
 VERSION = b'RFB 003.008\n'
 NO_SECURITY, ACCEPTED, RAW = 1, 0, 0
-MOST_PASTED = 1024 * 1024
+MAX_PASTED = 1024 * 1024
 
 CONTROL_KEYS = {0xFFE3, 0xFFE4}
 UNICODE = 0x01000000
@@ -94,7 +94,7 @@ class Session:
     def paste(self) -> Parsing:
         """Clipboard text of the client is ignored."""
         [length] = struct.unpack('>3xI', (yield 7))
-        if length > MOST_PASTED:
+        if length > MAX_PASTED:
             raise ProtocolViolation
         yield length
 

@@ -9,7 +9,7 @@ from computeapi.backends.hypervisor.simulated_consoles.terminal import Terminal,
 ERASE_LINE = '\r\x1b[K'
 ESCAPE_SEQUENCE = re.compile(r'\x1b(?:[\[O][0-?]*[ -/]*[@-~]|[^\[O])')
 # How much of the text shown last is searched for in a log whose beginning was cut off.
-MOST_OVERLAP = 1000
+MAX_OVERLAP = 1000
 
 
 def speak(connection: socket.socket, terminal: Terminal) -> None:
@@ -60,6 +60,6 @@ def beyond(shown: str, log: str) -> str:
     """The part of a log that has not been shown yet; its beginning may have been cut off since."""
     if log.startswith(shown):
         return log[len(shown) :]
-    end = shown[-MOST_OVERLAP:]
+    end = shown[-MAX_OVERLAP:]
     at = log.rfind(end)
     return log if at < 0 else log[at + len(end) :]

@@ -24,7 +24,7 @@ from computeapi.backends.hypervisor.simulated_consoles.spice_link import LinkRef
 from computeapi.backends.hypervisor.simulated_consoles.terminal import Terminal
 
 MAIN, DISPLAY, INPUTS = 1, 2, 3
-MOST_BYTES = 4096
+MAX_BYTES = 4096
 """The limit for a message of a client; all of them are short."""
 HEADER = struct.Struct('<HI')
 
@@ -37,7 +37,7 @@ ATTACH_CHANNELS = 104
 DISPLAY_INIT = 101
 KEY_DOWN, KEY_UP, MOTION, POSITION = 101, 102, 111, 112
 
-NAMES = 1 << 1
+SHOWS_NAME = 1 << 1
 POINTER_BY_PLACE = 2
 MOTIONS_AT_A_TIME = 4
 SCREEN, PRIMARY, PIXELS_OF_32_BITS = 0, 1, 32
@@ -75,7 +75,7 @@ class Channel:
         handle = BEGINNINGS[request.kind](self, request)
         while True:
             kind, size = HEADER.unpack((yield HEADER.size))
-            if size > MOST_BYTES:
+            if size > MAX_BYTES:
                 raise ProtocolViolation
             handle(kind, (yield size))
 
@@ -98,7 +98,7 @@ def begin_main(channel: Channel, request: LinkRequest) -> Callable[[int, bytes],
     terminal.machines.terminals[session] = terminal
     facts = (session, 1, POINTER_BY_PLACE, POINTER_BY_PLACE, 0, 0, 0, 0)
     channel.send(MAIN_INIT, struct.pack('<8I', *facts))
-    if request.able & NAMES:
+    if request.able & SHOWS_NAME:
         name = terminal.server.name.encode() + b'\0'
         channel.send(NAME, struct.pack('<I', len(name)), name)
     # Only this thread looks for changes of the terminal.

@@ -15,7 +15,7 @@ MAGIC, MAJOR, MINOR = b'REDQ', 2, 2
 HEADER = struct.Struct('<4sIII')
 REQUEST = struct.Struct('<IBBIII')
 REPLY = struct.Struct('<I162sIII')
-MOST_BYTES = 4096
+MAX_BYTES = 4096
 # Capabilities: selecting an authentication method, authentication by ticket, mini headers of messages.
 CHOICE, BY_TICKET, SHORT_HEADERS = 1 << 0, 1 << 1, 1 << 3
 COMMON = CHOICE | BY_TICKET | SHORT_HEADERS
@@ -43,7 +43,7 @@ class LinkRefused(ProtocolViolation):
 def requested() -> Generator[int, bytes, LinkRequest]:
     """The client's link request; LinkRefused."""
     magic, major, _, size = HEADER.unpack((yield HEADER.size))
-    if magic != MAGIC or not REQUEST.size <= size <= MOST_BYTES:
+    if magic != MAGIC or not REQUEST.size <= size <= MAX_BYTES:
         raise ProtocolViolation
     body = yield size
     if major != MAJOR:

@@ -10,9 +10,9 @@ from computeapi.backends.hypervisor import HypervisorError, PowerState
 from computeapi.db.servers import Server
 from computeapi.db.virtual_machines import VirtualMachine
 
-LONGEST_LINE = 200
+MAX_LINE_LENGTH = 200
 LOOK_SECONDS = 0.5
-MOST_AT_ONCE = 4096
+MAX_AT_ONCE = 4096
 
 ENTER, BACKSPACE, ABANDON = '\r\n', '\b\x7f', '\x03\x15'
 """Characters of special keys; ABANDON (Ctrl+C, Ctrl+U) discards the line."""
@@ -65,7 +65,7 @@ class Terminal:
             self.line = self.line[:-1]
         elif character in ABANDON:
             self.line = ''
-        elif character.isprintable() and len(self.line) < LONGEST_LINE:
+        elif character.isprintable() and len(self.line) < MAX_LINE_LENGTH:
             self.line += character
 
 
@@ -95,7 +95,7 @@ def _within(connection: socket.socket, seconds: float) -> bytes:
     waiting.register(connection, select.POLLIN)
     if not waiting.poll(max(seconds, 0) * 1000):
         return b''
-    data = connection.recv(MOST_AT_ONCE)
+    data = connection.recv(MAX_AT_ONCE)
     if not data:
         raise EOFError
     return data

@@ -15,7 +15,7 @@ from computeapi.db.engine import Store, repeated
 from computeapi.db.identity import ApplicationCredential, CredentialRule, Reference, Token
 from computeapi.db.role_assignments import Role, effective_roles
 
-MOST_RULES = 1000
+MAX_RULES = 1000
 """The maximum number of access rules of a user."""
 
 
@@ -139,8 +139,8 @@ def _rule_id(connection: sa.Connection, user_id: str, wanted: Mapping[str, Any])
         return found.id
     if 'id' in wanted:
         raise errors.Invalid(f"'access_rules': there is no {wanted['id']}.")
-    if queries.ACCESS_RULES.number_of(connection, user_id=user_id) >= MOST_RULES:
-        raise errors.Forbidden(f'A user can have at most {MOST_RULES} access rules; unused ones can be deleted.')
+    if queries.ACCESS_RULES.number_of(connection, user_id=user_id) >= MAX_RULES:
+        raise errors.Forbidden(f'A user can have at most {MAX_RULES} access rules; unused ones can be deleted.')
     rule_id = randomness.new_hex_id()
     queries.ACCESS_RULES.insert(connection, id=rule_id, user_id=user_id, **wanted)
     return rule_id

@@ -12,10 +12,10 @@ from computeapi.errors import NotAuthenticated, TooManyAttempts
 
 FREE = 5
 """The number of failures without a delay, because people mistype."""
-LONGEST_PAUSE = 60.0
+MAX_PAUSE_SECONDS = 60.0
 FORGOTTEN = 900.0
 """The seconds without another failure after which those of a caller are forgotten."""
-MOST_CALLERS = 10_000
+MAX_CALLERS = 10_000
 
 
 WITH_PORT = re.compile(r'\[([^]]+)](?::[0-9]+)?|([^:]+):[0-9]+')
@@ -44,7 +44,7 @@ class Failures(NamedTuple):
     @property
     def pause(self) -> float:
         """The seconds for which further attempts are rejected without being checked."""
-        return 0.0 if self.times < FREE else min(2.0 ** (self.times - FREE), LONGEST_PAUSE)
+        return 0.0 if self.times < FREE else min(2.0 ** (self.times - FREE), MAX_PAUSE_SECONDS)
 
 
 class Attempts:
@@ -110,7 +110,7 @@ class Attempts:
             before = self.failures.pop(caller, None)
             times = before.times if before and now - before.last < FORGOTTEN else 0
             self.failures[caller] = Failures(times + 1, now)
-            if len(self.failures) > MOST_CALLERS:
+            if len(self.failures) > MAX_CALLERS:
                 self.failures.popitem(last=False)
 
     def forget(self) -> None:

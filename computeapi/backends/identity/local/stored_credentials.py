@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cryptography.fernet import Fernet
 
 EC2 = 'ec2'
-MOST = 100
+MAX_CREDENTIALS = 100
 """The maximum number of credentials of a user."""
 
 
@@ -59,8 +59,8 @@ class CredentialManager(Manager):
         with self.change() as connection:
             # The lock serializes this with other creations for the user.
             _check_user(connection, user_id, lock=True)
-            if queries.STORED_CREDENTIALS.number_of(connection, user_id=user_id) >= MOST:
-                raise errors.Forbidden(f'A user can have at most {MOST} credentials.')
+            if queries.STORED_CREDENTIALS.number_of(connection, user_id=user_id) >= MAX_CREDENTIALS:
+                raise errors.Forbidden(f'A user can have at most {MAX_CREDENTIALS} credentials.')
             if project_id is not None:
                 # The lock makes a deletion of the project wait, which then deletes this one as well.
                 queries.PROJECTS.find(connection, lock=True, id=project_id)

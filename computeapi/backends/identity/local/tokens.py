@@ -23,7 +23,7 @@ from computeapi.db.engine import Store, repeated
 from computeapi.db.identity import ApplicationCredential, CredentialRule, Domain, Project, Reference, Token, Trust, User
 from computeapi.db.role_assignments import Role, effective_roles
 
-LONGEST_TOKEN = 255
+MAX_TOKEN_LENGTH = 255
 TRUST = 'OS-TRUST:trust'
 
 Enabled = TypeVar('Enabled', Project, Domain)
@@ -235,7 +235,7 @@ def hash_of(token: str) -> str:
 
 def find_token(connection: sa.Connection, token: str, now: datetime) -> Token:
     """A valid token with the current roles of its user; NotAuthenticated, also if no roles are left."""
-    row = queries.find_token(connection, hash_of(token), now) if 0 < len(token) <= LONGEST_TOKEN else None
+    row = queries.find_token(connection, hash_of(token), now) if 0 < len(token) <= MAX_TOKEN_LENGTH else None
     if row is None:
         raise errors.NotAuthenticated()
     target = _scope_of(row)

@@ -14,7 +14,7 @@ from computeapi.db.engine import Store, repeated
 from computeapi.db.identity import Reference, Token, Trust
 from computeapi.db.role_assignments import Role, effective_roles
 
-MOST = 1000
+MAX_TRUSTS = 1000
 """The maximum number of trusts given by a user."""
 
 
@@ -56,8 +56,8 @@ class TrustManager(RecordManager[Trust]):
             # The lock serializes this with other creations for the user.
             queries.USERS.find(connection, lock=True, id=token.user_id)
             queries.purge_trusts(connection, token.user_id, now)
-            if len(self.records.named(connection, trustor_user_id=token.user_id)) >= MOST:
-                raise errors.Forbidden(f'A user can give at most {MOST} trusts.')
+            if len(self.records.named(connection, trustor_user_id=token.user_id)) >= MAX_TRUSTS:
+                raise errors.Forbidden(f'A user can give at most {MAX_TRUSTS} trusts.')
             if queries.USERS.find(connection, id=trustee_user_id) is None:
                 raise errors.NotFound(f'Could not find user: {trustee_user_id}.')
             among = token.credential_role_ids

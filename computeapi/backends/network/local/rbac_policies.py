@@ -6,7 +6,7 @@ from dataclasses import replace
 from computeapi import errors
 from computeapi.context import Context
 from computeapi.db import network_projects, rbac_policies, routers
-from computeapi.db.network_collection import EVERYBODY, SHARED, Collection, Document, Work
+from computeapi.db.network_collection import ACCESS_AS_SHARED, EVERYBODY, Collection, Document, Work
 from computeapi.db.networks import EXTERNAL, NETWORKS
 from computeapi.db.qos import POLICIES
 from computeapi.db.rbac_policies import RBAC_POLICIES
@@ -71,9 +71,9 @@ def insert(work: Work, object_type: str, facts: Document) -> str:
 def follow(work: Work, object_type: str, thing: Document, facts: Document) -> None:
     """Adds or deletes the policy that shares a locked thing with everybody, if `facts` set the attribute `shared`.
     Raises Conflict while other projects need the policy."""
-    known = {'object_id': thing['id'], 'action': SHARED}
+    known = {'object_id': thing['id'], 'action': ACCESS_AS_SHARED}
     if facts.get('shared') and EVERYBODY not in _targets(work, **known):
-        give_to_all(work, object_type, thing, SHARED)
+        give_to_all(work, object_type, thing, ACCESS_AS_SHARED)
     elif facts.get('shared') is False and thing.get('shared'):
         _check_unused(work, {**known, 'object_type': object_type, 'target_tenant': EVERYBODY})
         RBAC_POLICIES.delete(work, **known, target_project=EVERYBODY)
@@ -89,7 +89,8 @@ def _held(work: Work, policy_id: str) -> tuple[Document, bool]:
     """The policy, and whether its object is shared with everybody without it. Locks the object and then the policy."""
     policy = RBAC_POLICIES.get(work, policy_id)
     (is_for_all,) = OBJECTS[policy['object_type']].lock(work.elevated(), policy['object_id'], 'shared')
-    return RBAC_POLICIES.owned(work, policy_id), is_for_all and not _is_for_all(policy) and policy['action'] == SHARED
+    shared_anyway = is_for_all and not _is_for_all(policy) and policy['action'] == ACCESS_AS_SHARED
+    return RBAC_POLICIES.owned(work, policy_id), shared_anyway
 
 
 def _is_for_all(policy: Document) -> bool:
@@ -156,6 +157,6 @@ def _open(work: Work, kind: str, thing: Document) -> None:
 
 def _revise(work: Work, policy: Document, *, shared: bool) -> None:
     """Sets the attribute `shared` with a policy for everybody; each policy counts as a part of its network."""
-    facts = {'shared': shared} if policy['action'] == SHARED and _is_for_all(policy) else {}
+    facts = {'shared': shared} if policy['action'] == ACCESS_AS_SHARED and _is_for_all(policy) else {}
     if facts or policy['object_type'] == 'network':
         OBJECTS[policy['object_type']].update(work, policy['object_id'], facts)

@@ -225,7 +225,7 @@ class Resources:
         """Create the default group of the caller's project, or of the project that an administrator filters by."""
         requested = (filters or {}).get('project_id') or (filters or {}).get('tenant_id')
         project_id = requested[0] if requested and context.is_admin else context.project_id
-        if not project_id or len(project_id) > network_projects.LONGEST_PROJECT:
+        if not project_id or len(project_id) > network_projects.MAX_PROJECT_LENGTH:
             return
         with self.reading(context) as work:
             if security_groups.has_default_group(work, project_id):

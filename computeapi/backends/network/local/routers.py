@@ -6,7 +6,7 @@ from computeapi import errors
 from computeapi.backends.network.local import ports
 from computeapi.backends.network.local.subnets import check_unique, parse_routes
 from computeapi.db import network_projects, routers
-from computeapi.db.network_collection import SHARED, Document, Work
+from computeapi.db.network_collection import ACCESS_AS_SHARED, Document, Work
 from computeapi.db.networks import NETWORKS, SUBNETS, is_owner, subnets_of
 from computeapi.db.ports import PORTS, ROUTER_GATEWAY, ROUTER_INTERFACE, ports_of_routers, take_port
 from computeapi.db.rbac_policies import RBAC_POLICIES
@@ -124,7 +124,7 @@ def _may_join(work: Work, subnet: Document) -> bool:
     context = work.context
     if context.is_admin or subnet['project_id'] == context.project_id:
         return True
-    shared = {'object_id': subnet['network_id'], 'action': SHARED, 'target_project': context.project_id}
+    shared = {'object_id': subnet['network_id'], 'action': ACCESS_AS_SHARED, 'target_project': context.project_id}
     return bool(RBAC_POLICIES.find(work.elevated(), **shared))
 
 

@@ -13,7 +13,7 @@ from computeapi.db.network_collection import Document, Work
 from computeapi.db.rbac_policies import forget
 from computeapi.db.subnet_pools import ADDRESS_SCOPES, SUBNET_POOLS
 
-SHORTEST = {4: 8, 6: 64}
+DEFAULT_MIN_PREFIXLEN = {4: 8, 6: 64}
 """The default for min_prefixlen, by IP version."""
 
 UNITS = {4: 32, 6: 64}
@@ -154,7 +154,7 @@ def _checked(work: Work, pool: Document) -> Document:
     """The pool with its defaults filled in; raises Invalid if its attributes contradict each other."""
     prefixes = _collapsed(_parsed(pool['prefixes']))
     version, most = prefixes[0].version, prefixes[0].max_prefixlen
-    lengths = {'min_prefixlen': SHORTEST[version], 'max_prefixlen': most}
+    lengths = {'min_prefixlen': DEFAULT_MIN_PREFIXLEN[version], 'max_prefixlen': most}
     lengths = {name: default if (given := pool.get(name)) is None else given for name, default in lengths.items()}
     usual = pool.get('default_prefixlen')
     lengths['default_prefixlen'] = lengths['min_prefixlen'] if usual is None else usual

@@ -21,7 +21,7 @@ HOST, PROFILE = 'binding:host_id', 'binding:profile'
 VIF_TYPE, VIF_DETAILS = 'binding:vif_type', 'binding:vif_details'
 FAILED = 'binding_failed'
 MIGRATING_TO = 'migrating_to'
-MOST_TRIES = 5
+MAX_TRIES = 5
 QOS = ('qos_policy_id', 'qos_network_policy_id')
 
 
@@ -96,7 +96,7 @@ class NeutronPorts(NeutronClient):
         hostname: str | None = None,
         allocation: Allocation | None = None,
     ) -> Port:
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_TRIES):
             found = self._whole(context, port_id)
             try:
                 bound = self._bind(context, found, server_id, host, zone, hostname, allocation)

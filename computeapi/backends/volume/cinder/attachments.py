@@ -10,7 +10,7 @@ from openstack.block_storage.v3._proxy import Proxy
 from computeapi.backends.volume import Attachment
 from computeapi.backends.volume.cinder.base import REFUSALS, CinderBase
 from computeapi.backends.volume.cinder.records import attachment_of
-from computeapi.backends.volume.cinder.volumes import MOST, missing_volume
+from computeapi.backends.volume.cinder.volumes import MAX_ITEMS, missing_volume
 from computeapi.context import Context
 from computeapi.errors import AttachmentNotFound, Error, Invalid, NotSupported
 
@@ -51,7 +51,7 @@ class CinderUse(CinderBase):
             asked['instance_id'] = next(iter(server_ids))
         if not asked:
             # There may be more than one page.
-            asked['limit'] = MOST
+            asked['limit'] = MAX_ITEMS
         with self.client(context) as cinder:
             found = [attachment_of(each) for each in cinder.attachments(details=False, all_projects=True, **asked)]
         return [each for each in found if not server_ids or each.server_id in server_ids]

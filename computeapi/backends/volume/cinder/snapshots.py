@@ -10,7 +10,7 @@ from oslo_utils.uuidutils import is_uuid_like
 from computeapi.backends.volume import ALMOST_DONE, Snapshot
 from computeapi.backends.volume.cinder.base import CinderBase
 from computeapi.backends.volume.cinder.records import WANTED_ID, snapshot_of
-from computeapi.backends.volume.cinder.volumes import MOST, missing_volume, of_project
+from computeapi.backends.volume.cinder.volumes import MAX_ITEMS, missing_volume, of_project
 from computeapi.context import Context
 from computeapi.errors import Error, SnapshotNotFound
 
@@ -22,7 +22,9 @@ class CinderSnapshotLife(CinderBase):
 
     def list_snapshots(self, context: Context) -> builtins.list[Snapshot]:
         with self.client(context) as cinder:
-            return [snapshot_of(each, context) for each in itertools.islice(cinder.snapshots(limit=MOST), MOST)]
+            return [
+                snapshot_of(each, context) for each in itertools.islice(cinder.snapshots(limit=MAX_ITEMS), MAX_ITEMS)
+            ]
 
     def create_snapshot(
         self,

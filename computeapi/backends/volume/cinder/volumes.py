@@ -14,7 +14,7 @@ from computeapi.backends.volume.cinder.records import WANTED_ID, type_of, volume
 from computeapi.context import Context
 from computeapi.errors import Error, Invalid, SnapshotNotFound, VolumeNotFound, VolumeTypeNotFound
 
-MOST = 1000
+MAX_ITEMS = 1000
 REIMAGE = '3.68'
 
 
@@ -35,7 +35,7 @@ class CinderVolumeLife(CinderBase):
 
     def list(self, context: Context) -> builtins.list[Volume]:
         with self.client(context) as cinder:
-            return [volume_of(each, context) for each in itertools.islice(cinder.volumes(limit=MOST), MOST)]
+            return [volume_of(each, context) for each in itertools.islice(cinder.volumes(limit=MAX_ITEMS), MAX_ITEMS)]
 
     def create(
         self,

@@ -22,7 +22,7 @@ from computeapi.db import volumes
 from computeapi.db.listing import NEWEST_FIRST, bounded
 from computeapi.db.volumes import ATTACHMENTS, HELD_STATUSES, VOLUMES
 
-MOST = 1000
+MAX_ATTACHMENTS = 1000
 """The maximum number of attachments of a volume."""
 
 
@@ -49,8 +49,8 @@ class VolumeUse(VolumeStore):
                     f'Invalid volume: Volume {volume_id} status must be available or downloading to reserve, '
                     f'but the current status is {volume.status}.'
                 )
-            if shares and len(ATTACHMENTS.select(connection, volumes.attachments_of(volume_id))) >= MOST:
-                raise errors.Invalid(f'Volume {volume_id} cannot have more than {MOST} attachments.')
+            if shares and len(ATTACHMENTS.select(connection, volumes.attachments_of(volume_id))) >= MAX_ATTACHMENTS:
+                raise errors.Invalid(f'Volume {volume_id} cannot have more than {MAX_ATTACHMENTS} attachments.')
             facts = {'server_id': server_id, 'status': 'reserved', 'mode': 'ro' if volume.readonly else mode}
             if connector is not None:
                 facts |= {'status': 'attaching', **_place(connector)}

@@ -21,7 +21,7 @@ from computeapi.errors import Error
 
 LOG = logging.getLogger(__name__)
 GIB = 1024**3
-LONGEST_SECONDS = 6 * 3600
+MAX_SECONDS = 6 * 3600
 # The age in seconds from which a file without a record is an orphan: the record of a newer one may not be committed
 # yet.
 SETTLED_SECONDS = 3600
@@ -227,7 +227,7 @@ def run(*arguments: str, kept: Collection[int] = ()) -> None:
                 arguments,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
-                timeout=LONGEST_SECONDS,
+                timeout=MAX_SECONDS,
                 check=False,
                 pass_fds=kept,
             )

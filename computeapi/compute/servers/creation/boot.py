@@ -20,7 +20,7 @@ ABOUT_DISKS = frozenset({'block_device_mapping', 'mappings', 'bdm_v2'})
 CONFIG_DRIVE_NEEDS = ('optional', 'mandatory')
 AUTO, MANUAL = 'AUTO', 'MANUAL'
 DISK_CONFIG, MIN_DISK, MIN_RAM = 'auto_disk_config', 'min_disk', 'min_ram'
-LEAST_SIZES = frozenset({MIN_DISK, MIN_RAM})
+MIN_SIZES = frozenset({MIN_DISK, MIN_RAM})
 """They are kept with the properties of a server's image, but are none: GiB and MiB."""
 
 

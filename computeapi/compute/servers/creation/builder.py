@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from computeapi import randomness
 from computeapi.compute.flavors import FlavorManager
 from computeapi.compute.keypairs import KeypairManager
-from computeapi.compute.names import LONGEST, numbered
+from computeapi.compute.names import MAX_NAME_LENGTH, numbered
 from computeapi.compute.platform import Platform
 from computeapi.compute.quotas import Quotas
 from computeapi.compute.server_groups import ServerGroupManager
@@ -39,10 +39,10 @@ T = TypeVar('T')
 Look = Callable[[sa.Connection, Plan, list[Server]], T]
 
 
-MOST_SERVERS = 10_000
+MAX_SERVERS = 10_000
 """The maximum number of servers per request, whatever the quotas: they are created in one transaction, which blocks
 other requests."""
-AT_ONCE = 100
+ROWS_PER_INSERT = 100
 """The number of servers that one statement inserts."""
 
 
@@ -114,7 +114,7 @@ class Builder:
         disk_config = boot.disk_config(source, request.disk_config)
         groups = self.networks.security_groups(context, request.security_groups)
         networks = self.networks.complete(context, request, rights)
-        most = self.networks.room(context, networks, request.least, min(request.most, MOST_SERVERS))
+        most = self.networks.room(context, networks, request.least, min(request.most, MAX_SERVERS))
         public_key = self.keypairs.public_key(context.user_id or '', request.key_name)
         disks = self.disks.check(context, self.devices(request, source, flavor), flavor, request.image_id, rights)
         check_items(request.metadata)
@@ -185,8 +185,11 @@ class Builder:
         count = self.quotas.reserve_servers(connection, *owner, plan.sizes, plan.request.least, plan.most)
         if plan.group_id is not None:
             self.quotas.reserve_group_members(connection, *owner, plan.group_id, count)
-        for begin in range(0, count, AT_ONCE):
-            some = {index: randomness.new_id() if index else plan.first_id for index in range(count)[begin:][:AT_ONCE]}
+        for begin in range(0, count, ROWS_PER_INSERT):
+            some = {
+                index: randomness.new_id() if index else plan.first_id
+                for index in range(count)[begin:][:ROWS_PER_INSERT]
+            }
             self.write_servers(connection, context, plan, some, count, attachments)
 
     def write_servers(
@@ -217,9 +220,11 @@ class Builder:
 def check_count(request: ServerRequest) -> None:
     if request.least > request.most:
         raise Invalid('min_count must be <= max_count')
-    if request.least > MOST_SERVERS:
-        raise Invalid(f'min_count must be <= {MOST_SERVERS}')
+    if request.least > MAX_SERVERS:
+        raise Invalid(f'min_count must be <= {MAX_SERVERS}')
     if request.hostname and request.most > 1:
         raise Invalid('Unable to allocate a single hostname to multiple instances')
-    if len(numbered(request.name, request.most - 1, request.most)) > LONGEST:
-        raise Invalid(f'Invalid input for field/attribute name. With its number it has more than {LONGEST} characters.')
+    if len(numbered(request.name, request.most - 1, request.most)) > MAX_NAME_LENGTH:
+        raise Invalid(
+            f'Invalid input for field/attribute name. With its number it has more than {MAX_NAME_LENGTH} characters.'
+        )

@@ -19,8 +19,8 @@ FACTS = tuple(each.name for each in fields(Device))
 OLD_FACTS = ('device_name', 'delete_on_termination', 'volume_size', 'snapshot_id', 'volume_id', 'no_device')
 FLAGS = ('delete_on_termination', 'no_device')
 NUMBERS = ('boot_index', 'volume_size')
-LONGEST = {'tag': 60, 'image_id': 64, 'snapshot_id': 64, 'volume_id': 64}
-MOST = 2**31 - 1
+MAX_LENGTHS = {'tag': 60, 'image_id': 64, 'snapshot_id': 64, 'volume_id': 64}
+MAX_INTEGER = 2**31 - 1
 
 
 def bad(details: str) -> Invalid:
@@ -173,7 +173,7 @@ def checked(name: str, value: Any) -> Any:
         return bool(strutils.bool_from_string(value))
     if name in NUMBERS:
         return whole(name, value)
-    if not isinstance(value, str) or len(value) > LONGEST.get(name, 255):
+    if not isinstance(value, str) or len(value) > MAX_LENGTHS.get(name, 255):
         raise bad(f'{name} is not a string, or is too long.')
     return path_of(value) if name == 'device_name' else value
 
@@ -183,6 +183,6 @@ def whole(name: str, value: Any) -> int:
         number = int(value)
     except (TypeError, ValueError):
         raise bad(f'{name} is not an integer.') from None
-    if abs(number) > MOST:
+    if abs(number) > MAX_INTEGER:
         raise bad(f'{name} is out of bounds.')
     return number

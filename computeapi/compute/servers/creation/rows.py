@@ -18,8 +18,8 @@ from computeapi.context import Context
 from computeapi.db.flavors import Flavor, snapshot
 from computeapi.states import TaskState, VMState
 
-LONGEST_PROPERTY = 255
-LONGEST_HOSTNAME = 63
+MAX_PROPERTY_LENGTH = 255
+MAX_HOSTNAME_LENGTH = 63
 GAP, STRANGE = re.compile(r'[\s_.]'), re.compile(r'[^A-Za-z0-9-]')
 PLAIN = re.compile(r'[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?')
 """Names that are valid hostnames as they are, as most names."""
@@ -148,7 +148,7 @@ def origin(plan: Plan) -> dict[str, Any]:
 
 def remembered(source: Source, root_gb: int) -> dict[str, Any]:
     """What a server keeps of the image that it boots from, whatever happens to the image; root_gb: of its flavor."""
-    properties = {name: str(value)[:LONGEST_PROPERTY] for name, value in source.kept_properties.items()}
+    properties = {name: str(value)[:MAX_PROPERTY_LENGTH] for name, value in source.kept_properties.items()}
     sizes = {name: str(size) for name, size in least_sizes(source, root_gb).items() if size}
     return {
         'image_properties': properties | sizes,
@@ -172,7 +172,7 @@ def hostname(name: str, server_id: str) -> str:
     if PLAIN.fullmatch(name):
         return name
     allowed = STRANGE.sub('', GAP.sub('-', name)).lower().strip('-')
-    return allowed[:LONGEST_HOSTNAME].rstrip('-') or f'Server-{server_id}'
+    return allowed[:MAX_HOSTNAME_LENGTH].rstrip('-') or f'Server-{server_id}'
 
 
 def reservation_id() -> str:

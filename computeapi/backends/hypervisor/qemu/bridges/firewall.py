@@ -13,7 +13,7 @@ from computeapi.backends.network import protocols
 
 TABLE = 'computeapi'
 METADATA, LOOPBACK = '169.254.169.254', '127.0.0.0/8'
-MOST_FLOWS = 65535
+MAX_FLOWS = 65535
 # The idle timeouts of flows that RFC 5382 and RFC 4787 ask for.
 TCP_SECONDS, OTHER_SECONDS = 7440, 300
 # The key of a flow, in packets that the guest sends and in packets that it receives.
@@ -52,7 +52,7 @@ def guard(wiring: Wiring, there: Sequence[str], forgotten: Iterable[str]) -> str
         for chain in chains_of(wire.tap):
             lines += [f'add chain bridge {TABLE} {chain}', f'flush chain bridge {TABLE} {chain}']
         for name, kind in zip(sets_of(wire.tap), (FLOW, PAIR), strict=True):
-            facts = f'type {kind}; flags dynamic,timeout; size {MOST_FLOWS}; timeout {OTHER_SECONDS}s;'
+            facts = f'type {kind}; flags dynamic,timeout; size {MAX_FLOWS}; timeout {OTHER_SECONDS}s;'
             lines.append(f'add set bridge {TABLE} {name} {{ {facts} }}')
         names |= {f'chain {each}' for each in chains_of(wire.tap)} | {f'set {each}' for each in sets_of(wire.tap)}
     lines += [f'flush set bridge {TABLE} {name}' for tap in forgotten for name in sets_of(tap)]
