@@ -28,7 +28,7 @@ LOOK_HEADER = 'X-Computeapi-Look'
 LOGIN = '/session'
 RULES = '/rules'
 """Which policy rules refuse the user, for resources of `project_id` and `user_id`."""
-NEWS = '/news'
+STREAM = '/stream'
 """A stream of which servers change, if the web server supports streams."""
 CLOUD = '/cloud'
 """The prefix of requests to the cloud."""
@@ -83,7 +83,7 @@ class PageLogin:
         self.notifier = ChangeNotifier(permissions.service.store) if permissions is not None and enabled else None
 
     def takes(self, path: str) -> bool:
-        return path in (LOGIN, RULES, NEWS) or path.startswith((f'{CLOUD}/', f'{CONTROL}/'))
+        return path in (LOGIN, RULES, STREAM) or path.startswith((f'{CLOUD}/', f'{CONTROL}/'))
 
     def __call__(self, environ: Environ, start_response: Any) -> Iterable[bytes]:
         req, path = webob.Request(environ), environ['PATH_INFO']
@@ -94,7 +94,7 @@ class PageLogin:
         session = self.of(req)
         if session is None:
             return _refusal(401, 'Nobody is logged in.')(environ, start_response)
-        if path in (RULES, NEWS):
+        if path in (RULES, STREAM):
             if req.method != 'GET':
                 return _refusal(405, 'This is only to be read.')(environ, start_response)
             answer = self.rules if path == RULES else self.listen
@@ -128,7 +128,7 @@ class PageLogin:
             'roles': session.roles,
             'cloud': name_of(session.user),
             'control': self.controls(session),
-            'news': self.notifier is not None and bool(req.environ.get(TAKEN)),
+            'stream': self.notifier is not None and bool(req.environ.get(TAKEN)),
             **self.rights(session),
         }
         return _answer({'login': self.enabled, 'session': known})

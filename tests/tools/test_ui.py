@@ -391,7 +391,7 @@ def test_changes_of_servers_come_by_themselves(go, logged_in, page, cloud, serve
     page.add_init_script('window.setInterval = () => 1')
     go()
     logged_in()
-    with page.expect_response('**/ui/news'):
+    with page.expect_response('**/ui/stream'):
         page.get_by_role('link', name='Servers', exact=True).click()
     with page.expect_response(re.compile('name=we')):
         page.get_by_label('Filter servers by name').fill('we')
@@ -431,7 +431,7 @@ SERVERS = """async () => {
     const from = marker ? found.findIndex(({ id }) => id === marker) + 1 : 0
     return { servers: found.slice(from, from + limit).map((each) => ({ ...each })) }
   }
-  const view = new ServersView({ get, session: { who: {} }, news: { listen() {}, leave() {} } })
+  const view = new ServersView({ get, session: { who: {} }, changes: { subscribe() {}, unsubscribe() {} } })
   const all = async () => { view.begin(); while (!view.ended) { await null; view.fetchMore() } }
   await all()
   await view.read()
@@ -458,7 +458,7 @@ def test_of_many_servers_that_change_at_once_each_is_seen(go):
 def test_where_there_is_no_stream_one_looks_now_and_then(go, logged_in, page, cloud, server):
     def without(route):
         told = route.fetch()
-        route.fulfill(response=told, body=told.text().replace('"news":true', '"news":false'))
+        route.fulfill(response=told, body=told.text().replace('"stream":true', '"stream":false'))
 
     asked = []
     page.route('**/ui/session', without)
@@ -467,7 +467,7 @@ def test_where_there_is_no_stream_one_looks_now_and_then(go, logged_in, page, cl
     logged_in()
     page.get_by_role('link', name='Servers', exact=True).click()
     seen_to_stop(page, cloud, server)
-    assert not [url for url in asked if url.endswith('/ui/news')]
+    assert not [url for url in asked if url.endswith('/ui/stream')]
 
 
 def test_a_server_is_asked_for_what_its_state_allows(go, logged_in, page, url, cloud, server):

@@ -31,7 +31,7 @@ class Listener:
         self.cloud, self.session, self.user = cloud, requests.Session(), user
         given = {'user': user, 'password': cloud.passwords[user]}
         self.shown = self.ask('session', 'POST', json=given).json()
-        self.answer = self.ask('news', headers=headers, stream=True)
+        self.answer = self.ask('stream', headers=headers, stream=True)
         self.lines = self.answer.iter_lines()
         if self.answer.ok:
             self.next()
@@ -103,8 +103,8 @@ def test_who_listens_hears_of_their_own_servers_alone(cloud, listening):
 def test_no_other_place_listens(listening):
     assert listening(headers={}).answer.status_code == 403
     assert listening(headers=OWN | {'Sec-Fetch-Site': 'cross-site'}).answer.status_code == 403
-    assert listening().ask('news', 'HEAD').status_code == 405
-    nobody = requests.get(f'{listening().cloud.url}/ui/news', headers=OWN, timeout=60)
+    assert listening().ask('stream', 'HEAD').status_code == 405
+    nobody = requests.get(f'{listening().cloud.url}/ui/stream', headers=OWN, timeout=60)
     assert nobody.status_code == 401
 
 
@@ -204,8 +204,8 @@ def test_a_web_server_that_gives_each_a_thread_has_no_stream():
         request.cookies['computeapi-page'] = name
         return request.get_response(login)
 
-    assert ask('/session').json['session']['news'] is False
-    assert ask('/news').status_int == 404
+    assert ask('/session').json['session']['stream'] is False
+    assert ask('/stream').status_int == 404
 
 
 def test_what_is_of_another_project_does_not_even_wake_a_listener():

@@ -1,6 +1,6 @@
 // The cloud's responses to the logged-in user, as documents.
 
-import { News } from './news.js'
+import { ChangeStream } from './change_stream.js'
 
 export class CloudError extends Error {
   constructor(message, status) {
@@ -12,7 +12,7 @@ export class CloudError extends Error {
 export class Cloud {
   // newest: the version that is requested by default.
   constructor(session, reference) {
-    Object.assign(this, { session, reference, newest: reference.name(reference.newest), news: new News(session) })
+    Object.assign(this, { session, reference, newest: reference.name(reference.newest), changes: new ChangeStream(session) })
   }
 
   // The document at a path. Throws CloudError with the error message. query: an object; null and '' are left out, a list is given several times.

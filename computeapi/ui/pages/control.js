@@ -53,8 +53,8 @@ function numbered(nodes, schema) {
   return nodes.push(node) - 1
 }
 
-// Properties of something as a list.
-export const facts = (document) => h('dl', { class: 'headers' }, Object.entries(document).filter(([, value]) => value !== null).map(([name, value]) => (
+// The properties of an object as a list.
+export const propertyList = (document) => h('dl', { class: 'headers' }, Object.entries(document).filter(([, value]) => value !== null).map(([name, value]) => (
   [h('dt', {}, name), h('dd', {}, typeof value === 'string' ? value : JSON.stringify(value))])))
 
 // Let the browser save a text as a file.

@@ -8,7 +8,7 @@ export function difference(operation, from, to) {
   const [before, after] = [operation.at(from), operation.at(to)]
   if (before === after) return null
   if (!before || !after) return { kind: after ? 'added' : 'removed', what: {} }
-  const what = Object.fromEntries(told(operation.reference.nodes, before, after).filter(([, details]) => details.length))
+  const what = Object.fromEntries(changesBetween(operation.reference.nodes, before, after).filter(([, details]) => details.length))
   return Object.keys(what).length ? { kind: 'changed', what } : null
 }
 
@@ -20,7 +20,7 @@ export function differences(reference, from, to) {
     .map(({ operation, found }) => ({ operation, ...found }))
 }
 
-function told(nodes, before, after) {
+function changesBetween(nodes, before, after) {
   const plain = (name, old, now) => [name, old === now ? [] : [`${old} -> ${now}`]]
   const unknown = (step) => step.unknown ?? 'ignored'
   const behaviour = Object.entries(after.behaviour ?? {})

@@ -2,15 +2,15 @@
 
 import { fill } from './dom.js'
 
-// How often to look even if there are news, because they do not cover everything that is shown.
-const SELDOM = 15_000
+// How often to look even if there is a stream of changes, because it does not cover everything that is shown.
+const STREAM_INTERVAL = 15_000
 
 export class Following {
-  // A view has read(), an element `alert` for error messages, and concerns(news) if it is about servers. milliseconds: the
-  // interval. rest: the minimum pause after a read, as a multiple of its duration.
+  // A view has read(), an element `alert` for error messages, and concerns(change) if it is about servers. milliseconds:
+  // the interval. rest: the minimum pause after a read, as a multiple of its duration.
   constructor(cloud, milliseconds, rest = 0) {
     Object.assign(this, { cloud, milliseconds, rest, next: 0, looked: 0 })
-    this.hear = (news) => this.concerns(news) && this.soon()
+    this.onChange = (change) => this.concerns(change) && this.soon()
   }
 
   show() {
@@ -21,19 +21,19 @@ export class Following {
   // Begin to look again.
   look() {
     this.timer ??= setInterval(() => this.tick(), this.milliseconds)
-    if (this.concerns) this.cloud.news.listen(this.hear)
+    if (this.concerns) this.cloud.changes.subscribe(this.onChange)
   }
 
   hide() {
     clearInterval(this.timer)
     clearTimeout(this.waiting)
     this.timer = this.waiting = null
-    this.cloud.news.leave(this.hear)
+    this.cloud.changes.unsubscribe(this.onChange)
   }
 
   tick() {
-    const told = this.concerns && this.cloud.news.live
-    if (this.due || !told || performance.now() > this.looked + SELDOM) this.follow()
+    const streamed = this.concerns && this.cloud.changes.live
+    if (this.due || !streamed || performance.now() > this.looked + STREAM_INTERVAL) this.follow()
   }
 
   async follow() {
@@ -89,9 +89,9 @@ export class Following {
   // Make a request to the control API; returns its response, or null if it failed.
   async control(method, path, document) {
     try {
-      const told = await this.cloud.sendControl(method, path, document)
+      const answer = await this.cloud.sendControl(method, path, document)
       fill(this.alert)
-      return told ?? {}
+      return answer ?? {}
     } catch (error) {
       fill(this.alert, error.message)
       return null

@@ -188,11 +188,11 @@ export class BodyForm {
   mark(name, message) {
     const input = [...this.element.querySelectorAll('[data-name]')].filter((each) => each.dataset.name === name).flatMap((each) => (each.matches('input, select, textarea') ? each : [...each.querySelectorAll('input, select, textarea')].slice(0, 1)))[0]
     if (!input) return false
-    const told = h('p', { class: 'alert', id: 'refused', role: 'alert' }, message)
+    const alert = h('p', { class: 'alert', id: 'refused', role: 'alert' }, message)
     input.setAttribute('aria-invalid', 'true')
     input.setAttribute('aria-describedby', 'refused')
-    input.closest('.field').append(told)
-    this.marked = { input, told }
+    input.closest('.field').append(alert)
+    this.marked = { input, alert }
     input.focus()
     return true
   }
@@ -201,7 +201,7 @@ export class BodyForm {
     if (!this.marked || (input && input !== this.marked.input)) return
     this.marked.input.removeAttribute('aria-invalid')
     this.marked.input.removeAttribute('aria-describedby')
-    this.marked.told.remove()
+    this.marked.alert.remove()
     this.marked = null
   }
 }

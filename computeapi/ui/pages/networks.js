@@ -23,10 +23,10 @@ export class NetworksView extends Following {
     new ResizeObserver(() => this.draw()).observe(this.drawing)
   }
 
-  take(facts) {
-    const text = JSON.stringify(facts)
+  take(topology) {
+    const text = JSON.stringify(topology)
     if (text === this.text) return
-    Object.assign(this, { text, facts })
+    Object.assign(this, { text, topology })
     this.draw()
   }
 
@@ -40,16 +40,16 @@ export class NetworksView extends Following {
       get('networks', {}), get('subnets', {}), get('routers', {}), get('ports', { device_owner: 'network:router_interface' }),
       this.cloud.get('/v2.1/os-availability-zone')])
     const shown = networks.slice(0, MAX_NETWORKS)
-    const facts = (ports, names) => this.factsOf(networks.length - shown.length, shown, subnets, routers, joined.ports, ports, names)
-    if (!this.facts) this.take(facts(shown.map(() => ({ ports: [] })), new Map()))
+    const topology = (ports, names) => this.topologyOf(networks.length - shown.length, shown, subnets, routers, joined.ports, ports, names)
+    if (!this.topology) this.take(topology(shown.map(() => ({ ports: [] })), new Map()))
     // A port names the zone of its server, if the server has one.
     const owners = new Set([this.requirements.owner, ...zones.map(({ zoneName }) => `compute:${zoneName}`)])
     const ports = await Promise.all(shown.map(({ id }) => get('ports', { network_id: id, device_owner: [...owners], limit: MAX_PORTS + 1 })))
     const names = await this.namesOf(ports.flatMap((each) => each.ports.slice(0, MAX_PORTS)).map(({ device_id: id }) => id))
-    this.take(facts(ports, names))
+    this.take(topology(ports, names))
   }
 
-  factsOf(hidden, shown, subnets, routers, joined, ports, names) {
+  topologyOf(hidden, shown, subnets, routers, joined, ports, names) {
     return {
       hidden,
       routers: routers.map(({ id, name, external_gateway_info: gateway }) => ({
@@ -78,8 +78,8 @@ export class NetworksView extends Following {
   }
 
   draw() {
-    if (!this.facts) return
-    const { networks, routers, hidden } = this.facts
+    if (!this.topology) return
+    const { networks, routers, hidden } = this.topology
     fill(this.count, `${networks.length + hidden} ${networks.length + hidden === 1 ? 'network' : 'networks'}${hidden ? `, the first ${networks.length} drawn` : ''}`)
     const between = routers.filter((router) => router.networks.length)
     const gutter = between.length * (ROUTER.width + ROUTER.gap)
@@ -100,10 +100,10 @@ export class NetworksView extends Following {
 
 function drawRail({ network, y }, gutter, width, columns) {
   const left = gutter + 14
-  const facts = [network.ranges.join(', '), network.external && 'external', network.shared && 'shared'].filter(Boolean).join(' · ')
+  const details = [network.ranges.join(', '), network.external && 'external', network.shared && 'shared'].filter(Boolean).join(' · ')
   const places = [...network.servers, ...(network.more ? [null] : [])]
   return svg('g', { class: network.external ? 'network external' : 'network' },
-    svg('text', { x: left, y: y - 10, class: 'name' }, network.name, svg('tspan', { dx: 10, class: 'facts' }, facts)),
+    svg('text', { x: left, y: y - 10, class: 'name' }, network.name, svg('tspan', { dx: 10, class: 'facts' }, details)),
     svg('line', { x1: 0, x2: width, y1: y, y2: y }),
     places.map((server, at) => {
       const x = left + (at % columns) * (NODE.width + NODE.gap)

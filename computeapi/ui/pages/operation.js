@@ -3,7 +3,7 @@
 import { PARTS } from './differences.js'
 import { h } from './dom.js'
 import { method, title } from './operations.js'
-import { told } from './reference.js'
+import { versionsInWords } from './reference.js'
 import { described, rows } from './schemas.js'
 
 const NAMES = { query: 'Query parameters', body: 'Request body', response: 'Response' }
@@ -136,7 +136,7 @@ function value(nodes, cell) {
 
 function sinceWhen(operation, part, path) {
   const spans = fieldSpans(operation).get(part + path)
-  return spans ? told(operation.reference, spans, operation.lifetime) : ''
+  return spans ? versionsInWords(operation.reference, spans, operation.lifetime) : ''
 }
 
 // The versions of each field: { 'body/server/tags': [[51, 103]] }; computed once for an operation.

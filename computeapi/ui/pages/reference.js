@@ -81,7 +81,7 @@ export class Operation {
 }
 
 // 'since 2.26', 'until 2.56', '2.32, since 2.42': spans within others, in words; '' if they are the same.
-export function told(reference, spans, within) {
+export function versionsInWords(reference, spans, within) {
   if (String(spans) === String(within)) return ''
   const [first, last] = [within[0][0], within.at(-1)[1]]
   return spans.map(([low, high]) => {

@@ -1,6 +1,6 @@
 // The content of the cloud as a file, and dry runs of requests for servers.
 
-import { ControlForm, facts, keep } from './control.js'
+import { ControlForm, propertyList, keep } from './control.js'
 import { fill, h } from './dom.js'
 
 const EXAMPLE = `version: 1
@@ -16,10 +16,10 @@ export class Scenes {
     this.file = h('input', { type: 'file', accept: '.yaml,.yml,.json', 'aria-label': 'File to add', onchange: () => this.readFile() })
     this.hashes = h('input', { type: 'checkbox' })
     this.alert = h('p', { class: 'alert', role: 'alert' })
-    this.news = h('div', { role: 'status' })
+    this.result = h('div', { role: 'status' })
     this.element = h('div', { class: 'two' },
       h('section', {}, h('h3', {}, 'Add to the cloud'), h('form', { onsubmit: (event) => { event.preventDefault(); this.load() } }, this.file, this.text, this.alert,
-        h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'main' }, 'Add')), this.news)),
+        h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'main' }, 'Add')), this.result)),
       h('section', {}, h('h3', {}, 'Export the cloud'), h('label', { class: 'count' }, this.hashes, ' with hashes of passwords'),
         h('div', { class: 'buttons' }, h('button', { type: 'button', onclick: () => this.save() }, 'Save as cloud.yaml')), h('p', { class: 'quiet' }, 'Load the file to create a cloud like this one.')))
   }
@@ -37,10 +37,10 @@ export class Scenes {
 
   async load() {
     fill(this.alert)
-    fill(this.news)
+    fill(this.result)
     try {
       const { accounts } = await this.cloud.sendControl('POST', '/load', { document: this.text.value })
-      fill(this.news, h('p', {}, 'Added to the cloud.'), accounts.length > 0 && h('ul', { class: 'rules' }, accounts.map((account) => h('li', { class: 'card' }, facts(account)))))
+      fill(this.result, h('p', {}, 'Added to the cloud.'), accounts.length > 0 && h('ul', { class: 'rules' }, accounts.map((account) => h('li', { class: 'card' }, propertyList(account)))))
     } catch (error) {
       fill(this.alert, error.message)
     }
@@ -57,13 +57,13 @@ export class Scenes {
 
 export class DryRuns {
   constructor(cloud) {
-    this.told = h('div', { role: 'status' })
+    this.result = h('div', { role: 'status' })
     const server = { name: 'web', flavorRef: '1', imageRef: '', networks: 'none' }
     this.form = new ControlForm(cloud, '/dry-run', { text: 'Dry run', example: { server, microversion: cloud.newest, user: 'demo' },
-      send: async (document) => fill(this.told, report(await cloud.sendControl('POST', '/dry-run', document))) })
+      send: async (document) => fill(this.result, report(await cloud.sendControl('POST', '/dry-run', document))) })
     this.alert = h('p', { class: 'alert', role: 'alert' })
     this.element = h('div', { class: 'two' }, h('section', {}, h('h3', {}, 'A request for servers'), h('p', { class: 'quiet' }, 'The request is checked like a real one, but nothing is created.'), this.form.element, this.alert),
-      h('section', {}, h('h3', {}, 'Result'), this.told))
+      h('section', {}, h('h3', {}, 'Result'), this.result))
   }
 
   show() {
@@ -77,7 +77,7 @@ export class DryRuns {
 function report({ possible, status, message, servers }) {
   const hosts = (those) => those.map((each) => each.host ?? each).join(', ') || 'none'
   return [h('p', {}, h('span', { class: `status ${possible ? 'good' : 'bad'}` }, possible ? 'possible' : 'not possible'), ` ${status}${message ? `: ${message}` : ''}`),
-    h('ul', { class: 'rules' }, servers.map(({ host, message: why, needs, filters, candidates, full }) => h('li', { class: 'card' }, h('p', {}, h('b', {}, host ? `Host: ${host}` : why ?? 'No valid host')), facts(needs ?? {}),
+    h('ul', { class: 'rules' }, servers.map(({ host, message: why, needs, filters, candidates, full }) => h('li', { class: 'card' }, h('p', {}, h('b', {}, host ? `Host: ${host}` : why ?? 'No valid host')), propertyList(needs ?? {}),
       h('p', {}, 'Candidates: ', hosts(candidates ?? [])), full?.length > 0 && h('p', {}, 'Full: ', hosts(full)),
       h('ul', {}, (filters ?? []).map(({ filter, passed, refused, reason }) => h('li', {}, h('code', {}, filter ?? 'all hosts'), ` ${passed.length} pass`, refused.length > 0 && `, not ${hosts(refused)}`, reason && `: ${reason}`))))))]
 }

@@ -3,7 +3,7 @@
 import { h } from './dom.js'
 import { fieldSpans } from './operation.js'
 import { method, title } from './operations.js'
-import { told } from './reference.js'
+import { versionsInWords } from './reference.js'
 
 const MAX_RESULTS = 40
 
@@ -21,7 +21,7 @@ export function searchResults(reference, text, link) {
     section('Operations', operations, (operation) => h('a', { href: link(operation) }, method(operation), title(operation), lived(reference, operation))),
     section('Fields and parameters', fields, ({ operation, part, path, spans }) => (
       h('a', { href: link(operation, part + path) }, h('span', { class: 'path' }, h('b', {}, path.slice(1).replaceAll('/', ' › ')),
-        h('small', {}, `${part} of ${operation.name}`)), h('span', { class: 'mark' }, told(reference, spans, [[0, reference.newest]]))))),
+        h('small', {}, `${part} of ${operation.name}`)), h('span', { class: 'mark' }, versionsInWords(reference, spans, [[0, reference.newest]]))))),
     section('Rules', rules, ({ rule, number }) => [h('p', { class: 'rule' }, h('code', {}, rule.name)),
       h('ul', {}, askers(reference, number).map((operation) => h('li', {}, h('a', { href: link(operation) }, method(operation), title(operation)))))]),
   ]
@@ -39,7 +39,7 @@ function section(text, found, show) {
     found.length > MAX_RESULTS && h('p', { class: 'quiet none' }, `and ${found.length - MAX_RESULTS} more: refine the search to see them`))
 }
 
-const lived = (reference, { lifetime }) => h('span', { class: 'mark' }, told(reference, lifetime, [[0, reference.newest]]))
+const lived = (reference, { lifetime }) => h('span', { class: 'mark' }, versionsInWords(reference, lifetime, [[0, reference.newest]]))
 
 const askers = (reference, number) => reference.operations.filter(({ steps }) => (
   steps.some(({ policy, also }) => policy === number || also?.includes(number))))

@@ -30,7 +30,7 @@ export class ServerView extends Following {
 
   show(id) {
     if (id !== this.id) {
-      Object.assign(this, { id, of: null, server: null, told: new Map(), shown: null, happened: null })
+      Object.assign(this, { id, of: null, server: null, actionEvents: new Map(), shown: null, happened: null })
       fill(this.head, h('p', { class: 'quiet' }, 'Loading …'))
       for (const part of [this.buttons, this.facts, this.past, this.log, this.alert]) fill(part)
       this.logged.open = false
@@ -96,12 +96,12 @@ export class ServerView extends Following {
     { name: 'console', operation: reference.byName.get('POST /servers/{server_id}/remote-consoles') }].filter(({ operation }) => operation)
     // Actions about the state first, actions that delete the server last.
     const rank = ({ name }) => (FINAL.has(name) ? 2 : this.requirements.actions[name]?.[0].states ? 0 : 1)
-    const told = listed.sort((one, other) => rank(one) - rank(other)).map((each) => ({ ...each, reason: this.reasonAgainst(each) }))
+    const actions = listed.sort((one, other) => rank(one) - rank(other)).map((each) => ({ ...each, reason: this.reasonAgainst(each) }))
     const focused = this.buttons.contains(document.activeElement) ? document.activeElement.dataset.action : null
     fill(this.buttons,
-      h('div', { class: 'possible' }, told.filter(({ reason }) => !reason).map((each) => this.button(each))),
-      h('details', { class: 'impossible' }, h('summary', {}, `${told.filter(({ reason }) => reason).length} unavailable in its current state or to you`),
-        h('ul', {}, told.filter(({ reason }) => reason).map(({ name, reason }) => h('li', {}, h('code', {}, inWords(name)), ' ', h('span', { class: 'quiet' }, reason))))))
+      h('div', { class: 'possible' }, actions.filter(({ reason }) => !reason).map((each) => this.button(each))),
+      h('details', { class: 'impossible' }, h('summary', {}, `${actions.filter(({ reason }) => reason).length} unavailable in its current state or to you`),
+        h('ul', {}, actions.filter(({ reason }) => reason).map(({ name, reason }) => h('li', {}, h('code', {}, inWords(name)), ' ', h('span', { class: 'quiet' }, reason))))))
     if (focused) this.buttons.querySelector(`[data-action="${CSS.escape(focused)}"]`)?.focus()
   }
 
@@ -166,10 +166,10 @@ export class ServerView extends Following {
     if (!this.logged.open || !this.server) return
     const { id } = this
     try {
-      const told = await this.cloud.send('POST', `${this.path}/action`, { 'os-getConsoleOutput': { length: LINES } })
+      const answer = await this.cloud.send('POST', `${this.path}/action`, { 'os-getConsoleOutput': { length: LINES } })
       // The user may have gone to another server meanwhile.
       if (id !== this.id) return
-      fill(this.log, told.output || 'No output yet.')
+      fill(this.log, answer.output || 'No output yet.')
       this.log.scrollTop = this.log.scrollHeight
     } catch (error) {
       fill(this.log, error.message)
@@ -195,20 +195,20 @@ export class ServerView extends Following {
   async paintPast(actions) {
     const recent = actions.slice(0, EVENTS_OF)
     await Promise.all(recent.map(async ({ request_id: id, updated_at: at }) => {
-      const known = this.told.get(id)
+      const known = this.actionEvents.get(id)
       if (known?.at === at && known.done) return
       const { instanceAction } = await this.cloud.get(`${this.path}/os-instance-actions/${id}`)
       const events = instanceAction.events ?? []
-      this.told.set(id, { at, events, done: events.every(({ finish_time: end }) => end) && !taskOf(this.server) })
+      this.actionEvents.set(id, { at, events, done: events.every(({ finish_time: end }) => end) && !taskOf(this.server) })
     }))
-    const shown = JSON.stringify([actions, [...this.told]])
+    const shown = JSON.stringify([actions, [...this.actionEvents]])
     if (shown === this.happened) return
     this.happened = shown
     fill(this.past, actions.map((each) => this.happening(each)))
   }
 
   happening({ action, start_time: start, message, request_id: id }) {
-    const events = [...(this.told.get(id)?.events ?? [])].reverse()
+    const events = [...(this.actionEvents.get(id)?.events ?? [])].reverse()
     return h('li', { class: message ? 'bad' : null }, h('p', {}, h('b', {}, action), ' ', h('time', { datetime: start, title: start, class: 'quiet' }, `${ago(start)} ago`), message && h('span', { class: 'alert' }, ` ${message}`)),
       events.length > 0 && h('ul', {}, events.map(({ event, start_time: begun, finish_time: end, result, host }) => h('li', { class: result === 'Error' ? 'bad' : null },
         h('code', {}, event.replace(/^compute_/, '').replaceAll('_', ' ')), ' ', h('span', { class: 'quiet' }, end ? lasted(begun, end) : 'in progress', host && ` on ${host}`)))))

@@ -17,9 +17,9 @@ export class Session extends EventTarget {
     const answer = await fetch('session', {
       method: 'POST', headers: { ...OWN, 'Content-Type': 'application/json' }, body: JSON.stringify({ user, password }),
     })
-    const told = await answer.json()
-    if (!answer.ok) throw new Error(told.message)
-    this.take(told)
+    const document = await answer.json()
+    if (!answer.ok) throw new Error(document.message)
+    this.take(document)
   }
 
   async logOut() {
