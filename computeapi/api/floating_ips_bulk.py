@@ -37,13 +37,13 @@ class FloatingIPsBulk(ComputeController):
     @operation('GET', policy=POLICY, response=ADDRESSES, errors=(501,))
     def index(self, req: Request) -> dict[str, Any]:
         """List the addresses, allocated ones first; at most as many as one page of a list can have."""
-        found = self.cloud.networks.pool_addresses(req.context, most=self.cloud.max_limit)
+        found = self.cloud.networks.pool_addresses(req.context, limit=self.cloud.max_limit)
         return {'floating_ip_info': ADDRESS.render_all(req, found)}
 
     @operation('GET', '/{id}', policy=POLICY, response=ADDRESSES, errors=(501,))
     def show(self, req: Request, id: str) -> dict[str, Any]:
         """List the addresses that are associated with servers on a host."""
-        found = self.cloud.networks.pool_addresses(req.context, host=id, most=self.cloud.max_limit)
+        found = self.cloud.networks.pool_addresses(req.context, host=id, limit=self.cloud.max_limit)
         if not found:
             raise FloatingIPNotFound(f'Floating IP not found for host {id}.')
         return {'floating_ip_info': ADDRESS.render_all(req, found)}

@@ -24,9 +24,9 @@ def schema(name: str, items: Any, links: Any = LINKS) -> dict[str, Any]:
     return closed({name: array(items), f'{name}_links': links}, [name])
 
 
-def requested_page(req: Request, most: int) -> Page:
+def requested_page(req: Request, max_limit: int) -> Page:
     """The requested page; everything if the operation has no pages at this version."""
-    return Page(limit_of(req, most), req.parameter('marker'))
+    return Page(limit_of(req, max_limit), req.parameter('marker'))
 
 
 def page_response(

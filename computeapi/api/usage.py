@@ -95,9 +95,9 @@ class SimpleTenantUsage(ComputeController):
 
         At versions without pages, only the first servers are counted, as many as fit on a page.
         """
-        most = self.cloud.max_limit
-        page = pages.requested_page(req, most)
-        counted = Page(most if page.limit is None else page.limit, page.marker)
+        max_limit = self.cloud.max_limit
+        page = pages.requested_page(req, max_limit)
+        counted = Page(max_limit if page.limit is None else page.limit, page.marker)
         start, end = moment_of(req, 'start'), moment_of(req, 'end')
         found = self.cloud.usage.page(start, end, counted, project_id=project.get('id'))
         servers = [server for usage in found for server in usage.servers]

@@ -125,11 +125,11 @@ class Quotas:
         project = self._limits(connection, project_id)
         for resource, limit in changes.items():
             if user_id is None:
-                least, most = max(used.get(resource, 0), given.get(resource, 0)), UNLIMITED
+                minimum, maximum = max(used.get(resource, 0), given.get(resource, 0)), UNLIMITED
             else:
-                least, most = used.get(resource, 0), project[resource]
-                most = most if most == UNLIMITED else max(most - given.get(resource, 0), 0)
-            check_limit(resource, limit, least, most)
+                minimum, maximum = used.get(resource, 0), project[resource]
+                maximum = maximum if maximum == UNLIMITED else max(maximum - given.get(resource, 0), 0)
+            check_limit(resource, limit, minimum, maximum)
 
     def reset(self, project_id: str, user_id: str | None = None) -> None:
         """Restore the defaults, for the project and all users in it, or for one user."""
@@ -150,15 +150,21 @@ class Quotas:
         check_room(self._lock(connection, project_id, user_id), wanted)
 
     def reserve_servers(
-        self, connection: sa.Connection, project_id: str, user_id: str, sizes: Mapping[str, int], least: int, most: int
+        self,
+        connection: sa.Connection,
+        project_id: str,
+        user_id: str,
+        sizes: Mapping[str, int],
+        min_count: int,
+        max_count: int,
     ) -> int:
-        """Like `reserve`: returns how many servers, from *least* to *most*, fit; OverQuota if fewer do.
+        """Like `reserve`: returns how many servers, from *min_count* to *max_count*, fit; OverQuota if fewer do.
 
         sizes: what one server uses ({'cores': ..., 'ram': ...})."""
         scopes = self._lock(connection, project_id, user_id)
         sizes = {'instances': 1, **sizes}
-        check_room(scopes, {resource: size * least for resource, size in sizes.items()})
-        return int(min(most, *(scope.room(sizes) for scope in scopes)))
+        check_room(scopes, {resource: size * min_count for resource, size in sizes.items()})
+        return int(min(max_count, *(scope.room(sizes) for scope in scopes)))
 
     def reserve_key_pair(self, connection: sa.Connection, context: Context, user_id: str) -> None:
         """Like `reserve`, for one more key pair of a user."""
@@ -213,15 +219,15 @@ def check_room(scopes: Sequence[Scope], wanted: Mapping[str, int]) -> None:
         )
 
 
-def check_limit(resource: str, limit: int, least: int, most: int) -> None:
-    """Invalid unless least <= limit <= most, where -1 means unlimited."""
+def check_limit(resource: str, limit: int, minimum: int, maximum: int) -> None:
+    """Invalid unless minimum <= limit <= maximum, where -1 means unlimited."""
     requested = math.inf if limit == UNLIMITED else limit
-    if requested < least:
+    if requested < minimum:
         raise Invalid(
-            f'Quota limit {limit} for {resource} must be greater than or equal to already used and reserved {least}.'
+            f'Quota limit {limit} for {resource} must be greater than or equal to already used and reserved {minimum}.'
         )
-    if not within(most, requested):
-        raise Invalid(f'Quota limit {limit} for {resource} must be less than or equal to {most}.')
+    if not within(maximum, requested):
+        raise Invalid(f'Quota limit {limit} for {resource} must be less than or equal to {maximum}.')
 
 
 def check_metadata(limits: Limits, count: int) -> None:

@@ -16,7 +16,7 @@ from computeapi.errors import Invalid
 
 HINTS = {'sqlite': 'INDEXED BY {}', 'mysql': 'FORCE INDEX ({})', 'mariadb': 'FORCE INDEX ({})'}
 FIRST_LOOK, LOOK_FURTHER, MAX_LOOK = 100, 2, 4000
-LIMIT = 'most'
+LIMIT = 'row_limit'
 """The name of the parameter that limits the rows."""
 FEW = 1000
 """This many rows are sorted as fast as a page is read."""
@@ -74,8 +74,8 @@ def rows(
         statement = _statement(connection.dialect.name, select, shape, same)
         within = () if until is None else _until(scan, until, is_tie=bool(same))
         statement = _narrowed(statement, (*scan.where, *scan.besides, *within), limit is not None)
-        most = {} if limit is None else {LIMIT: limit - len(found)}
-        found += connection.execute(statement, values | most).all()
+        row_limit = {} if limit is None else {LIMIT: limit - len(found)}
+        found += connection.execute(statement, values | row_limit).all()
     return found
 
 
@@ -188,8 +188,8 @@ def page(
     return rows(connection, select, scan, after, page.limit)
 
 
-def place_at(connection: sa.Connection, scan: IndexScan, after: Place | None, most: int) -> Place | None:
-    """The place of the row that comes *most* rows later, from the index only; None if there is none. Except on
+def place_at(connection: sa.Connection, scan: IndexScan, after: Place | None, offset: int) -> Place | None:
+    """The place of the row that comes *offset* rows later, from the index only; None if there is none. Except on
     PostgreSQL, rows that share the first column with the place are not counted."""
     shape, values = _shape(scan, after)
     dialect, select = connection.dialect.name, _places(*shape[:3])
@@ -197,7 +197,7 @@ def place_at(connection: sa.Connection, scan: IndexScan, after: Place | None, mo
         statement = _statement(dialect, select, shape, None).where(*_beyond(scan, after))
     else:
         statement = _statement(dialect, select, shape, None if after is None else 0)
-    return connection.execute(statement.where(*scan.where).offset(most).limit(1), values).first()
+    return connection.execute(statement.where(*scan.where).offset(offset).limit(1), values).first()
 
 
 def places(

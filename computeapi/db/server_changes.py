@@ -27,8 +27,8 @@ class ChangedServer(NamedTuple):
     deleted_at: datetime | None
 
 
-def since(connection: sa.Connection, moment: datetime, most: int) -> list[ChangedServer]:
-    """The servers that were changed, created or deleted since then; if there are more than `most`, more than that many
+def since(connection: sa.Connection, moment: datetime, limit: int) -> list[ChangedServer]:
+    """The servers that were changed, created or deleted since then; if there are more than `limit`, more than that many
     but not all: the newest of each kind."""
     found: dict[str, ChangedServer] = {}
     for where, at, index in (
@@ -36,14 +36,14 @@ def since(connection: sa.Connection, moment: datetime, most: int) -> list[Change
         (THERE, servers.c.created_at, LIVING),
         (~THERE, servers.c.deleted_at, GONE),
     ):
-        found |= {each.uuid: each for each in _select(connection, where & (at >= moment), at, index, most + 1)}
+        found |= {each.uuid: each for each in _select(connection, where & (at >= moment), at, index, limit + 1)}
     return list(found.values())
 
 
 def _select(
-    connection: sa.Connection, where: Clause, at: sa.Column[datetime], index: sa.Index, most: int
+    connection: sa.Connection, where: Clause, at: sa.Column[datetime], index: sa.Index, limit: int
 ) -> list[ChangedServer]:
     columns = (servers.c[name] for name in ChangedServer._fields)
-    newest = sa.select(*columns).where(where).order_by(servers.c.deleted_at.desc(), at.desc()).limit(most)
+    newest = sa.select(*columns).where(where).order_by(servers.c.deleted_at.desc(), at.desc()).limit(limit)
     statement = hinted(newest, index)
     return [ChangedServer(*row) for row in connection.execute(statement)]

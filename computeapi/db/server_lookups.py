@@ -27,29 +27,29 @@ class Lookup(NamedTuple):
     """Statements that together find the places of all servers that match a filter.
 
     ids: finds the servers' IDs, which shows more cheaply whether they are few.
-    scanned, most: the rows that the last statement scans, and the limit for these.
+    scanned, max_rows: the rows that the last statement scans, and the limit for these.
     """
 
     statements: list[Places]
     ids: sa.Select[Any] | None = None
     scanned: sa.Select[Any] | None = None
-    most: int = 0
+    max_rows: int = 0
 
 
 def places(
-    connection: sa.Connection, reach: Reach, filters: Mapping[str, Any], far: int | None, most: int
+    connection: sa.Connection, reach: Reach, filters: Mapping[str, Any], far: int | None, max_rows: int
 ) -> list[Place] | None:
     """The places of servers that include all wanted ones, if some filter shows that they are few.
 
     far: how many servers are wanted, if a scan would pass servers of other projects on the way to them.
-    most: how many rows may be examined without an index to rely on.
+    max_rows: how many rows may be examined without an index to rely on.
     """
     if far is not None and reach.project_id is not None:
         everyone = _of_project(reach)
         if _is_small(connection, everyone, far):
             return list(connection.execute(everyone))
     for name, value in filters.items():
-        for lookup in _lookups(connection.dialect.name, reach, name, value, most * COSTLIER):
+        for lookup in _lookups(connection.dialect.name, reach, name, value, max_rows * COSTLIER):
             if (found := _found(connection, lookup)) is not None:
                 return found
     return None
@@ -89,12 +89,12 @@ def _found(connection: sa.Connection, lookup: Lookup) -> list[Place] | None:
 
 
 def _is_too_much(connection: sa.Connection, lookup: Lookup) -> bool:
-    return lookup.scanned is not None and _is_beyond(connection, lookup.scanned, lookup.most)
+    return lookup.scanned is not None and _is_beyond(connection, lookup.scanned, lookup.max_rows)
 
 
-def _is_beyond(connection: sa.Connection, rows: sa.Select[Any], most: int) -> bool:
+def _is_beyond(connection: sa.Connection, rows: sa.Select[Any], max_rows: int) -> bool:
     """Whether there are more than that; skipping rows costs a third of counting them."""
-    return connection.execute(rows.offset(most).limit(1)).first() is not None
+    return connection.execute(rows.offset(max_rows).limit(1)).first() is not None
 
 
 def _of_project(reach: Reach) -> Places:
@@ -103,7 +103,7 @@ def _of_project(reach: Reach) -> Places:
     return hinted(PLACES.where(*reach.owned()), OF_PROJECT)
 
 
-def _lookups(dialect: str, reach: Reach, name: str, value: Any, most: int) -> Iterator[Lookup]:
+def _lookups(dialect: str, reach: Reach, name: str, value: Any, max_rows: int) -> Iterator[Lookup]:
     """The ways to look servers up by one filter."""
     if name == 'uuid':
         yield Lookup([PLACES.where(servers.c.uuid == value)])
@@ -115,15 +115,15 @@ def _lookups(dialect: str, reach: Reach, name: str, value: Any, most: int) -> It
         for tags in [value] if name == 'tags_any' else ([tag] for tag in value):
             yield _tagged(tags)
     elif name in ADDRESSES and (prefix := _beginning_of(name, value)):
-        yield _at(dialect, ADDRESSES[name], value, prefix, most)
+        yield _at(dialect, ADDRESSES[name], value, prefix, max_rows)
     elif name == 'name' and reach.deleted is False and (prefix := patterns.prefix(value)):
-        yield _named(dialect, reach, value, prefix, most)
+        yield _named(dialect, reach, value, prefix, max_rows)
 
 
-def _looking_through(dialect: str, reach: Reach, name: str, value: Any, most: int) -> Lookup | None:
+def _looking_through(dialect: str, reach: Reach, name: str, value: Any, max_rows: int) -> Lookup | None:
     if name in ADDRESSES:
-        return _at(dialect, ADDRESSES[name], value, '', most)
-    return _named(dialect, reach, value, '', most) if name == 'name' and reach.deleted is False else None
+        return _at(dialect, ADDRESSES[name], value, '', max_rows)
+    return _named(dialect, reach, value, '', max_rows) if name == 'name' and reach.deleted is False else None
 
 
 def _tagged(tags: Collection[str]) -> Lookup:
@@ -139,21 +139,21 @@ def _changed(reach: Reach, moment: datetime) -> Lookup:
     ]
     if reach.deleted is False:
         return Lookup(living)
-    most = FEW * COSTLIER
+    max_rows = FEW * COSTLIER
     deleted = servers.c.deleted_at >= max(moment, datetime.min + CLOCKS_DIFFER) - CLOCKS_DIFFER
     seen = hinted(PLACES.add_columns(servers.c.updated_at).where(deleted, *reach.owned()), BY['updated_at'])
-    some = seen.limit(most).subquery()
+    some = seen.limit(max_rows).subquery()
     changed = sa.func.coalesce(some.c.updated_at, some.c.created_at)
     gone = sa.select(some.c.created_at, some.c.id).where(changed >= moment)
-    return Lookup([*living, gone], scanned=seen, most=most)
+    return Lookup([*living, gone], scanned=seen, max_rows=max_rows)
 
 
-def _at(dialect: str, version: int, pattern: str, prefix: str, most: int) -> Lookup:
+def _at(dialect: str, version: int, pattern: str, prefix: str, max_rows: int) -> Lookup:
     seen = sa.select(server_addresses.c.server_id, server_addresses.c.address)
     seen = seen.where(server_addresses.c.version == version, *_beginning(server_addresses.c.address, prefix))
-    some = seen.limit(most).subquery()
+    some = seen.limit(max_rows).subquery()
     found = sa.select(some.c.server_id).where(patterns.matches(some.c.address, pattern, dialect))
-    return _of(found)._replace(scanned=seen, most=most)
+    return _of(found)._replace(scanned=seen, max_rows=max_rows)
 
 
 def _beginning_of(name: str, pattern: str) -> str:
@@ -170,13 +170,13 @@ def _of(ids: sa.Select[Any]) -> Lookup:
     return Lookup([PLACES.select_from(some.join(servers, servers.c.uuid == some.c.server_id))], ids=ids)
 
 
-def _named(dialect: str, reach: Reach, pattern: str, prefix: str, most: int) -> Lookup:
+def _named(dialect: str, reach: Reach, pattern: str, prefix: str, max_rows: int) -> Lookup:
     name = servers.c.folded_name
     there = hinted(PLACES.where(THERE, *reach.owned(), *_beginning(name, prefix)), BY['folded_name'])
     seen = there.add_columns(name)
-    some = seen.limit(most).subquery()
+    some = seen.limit(max_rows).subquery()
     found = sa.select(some.c.created_at, some.c.id).where(patterns.matches(some.c.folded_name, pattern, dialect))
-    return Lookup([found], scanned=seen, most=most)
+    return Lookup([found], scanned=seen, max_rows=max_rows)
 
 
 def _beginning(column: sa.ColumnElement[str], prefix: str) -> list[sa.ColumnElement[bool]]:

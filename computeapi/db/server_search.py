@@ -31,14 +31,14 @@ class Search(NamedTuple):
 
     project_id: None for those of all projects.  deleted: those that are deleted (True), that are not (False), or both
     (None).  soft_deleted: whether those that can be restored count as existing.  filters: see server_filters.condition.
-    most: how many servers are examined for a page, if no index fits the filters.
+    max_examined: how many servers are examined for a page, if no index fits the filters.
     """
 
     project_id: str | None = None
     deleted: bool | None = False
     soft_deleted: bool | None = None
     filters: Mapping[str, Any] = {}
-    most: int = 20_000
+    max_examined: int = 20_000
 
 
 class Found(NamedTuple):
@@ -95,7 +95,7 @@ class Pager:
             del sought['tags' if tags.every else 'tags_any']
         where = [*reach.beyond_scans(), *(self.conditions[name] for name in sought)]
         far = None if all(is_near(scan, reach) for scan in scans) else self.page.limit
-        few = server_lookups.places(self.connection, reach, sought, far, self.search.most)
+        few = server_lookups.places(self.connection, reach, sought, far, self.search.max_examined)
         if few is not None:
             return self._among(few, self._wanted())
         if tags is not None:
@@ -105,7 +105,7 @@ class Pager:
         alone = self.key == USUAL and len(scans) == 1
         if lets_most_pass(sought) and (alone or self.key != USUAL):
             return Found(self._scanned(scans, where))
-        entries = self.search.most * server_lookups.COSTLIER
+        entries = self.search.max_examined * server_lookups.COSTLIER
         if alone:
             return self._bounded(scans[0], where, lambda: self._through_all(sought, entries))
         there = self._side_by_side(scans) if self.key == USUAL else self._one_by_one(scans)
@@ -169,7 +169,7 @@ class Pager:
             return Found(self._scanned([scan], where))
         found, end, looked_at = list[sa.Row[Any]](), self._place(scan), 0
         for number, size in enumerate(self._stretches(self.page.limit)):
-            will_be_full = len(found) * self.search.most >= self.page.limit * looked_at
+            will_be_full = len(found) * self.search.max_examined >= self.page.limit * looked_at
             if number == 1 and not will_be_full and (told := otherwise()) is not None:
                 return told
             after, end = end, index_scans.place_at(self.connection, scan, end, size)
@@ -187,7 +187,7 @@ class Pager:
         # For a long stretch PostgreSQL would search all matching addresses, however few the page needs.
         first = BATCH if ADDRESSES.keys().isdisjoint(self.filters) else max(limit, 1) * 2
         looked_at = 0
-        for bound in (self.search.most, self.search.most * EXTENSION_FACTOR):
+        for bound in (self.search.max_examined, self.search.max_examined * EXTENSION_FACTOR):
             while looked_at < bound:
                 size = min(looked_at * 2 or first, bound - looked_at)
                 yield size
@@ -195,7 +195,9 @@ class Pager:
 
     def _is_enough(self, looked_at: int, found: int) -> bool:
         """Whether the page ends, full or not."""
-        return self.page.limit is not None and looked_at >= self.search.most * (1 if found else EXTENSION_FACTOR)
+        return self.page.limit is not None and looked_at >= self.search.max_examined * (
+            1 if found else EXTENSION_FACTOR
+        )
 
     # ------------------------------------------------------------ in portions
 

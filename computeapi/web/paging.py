@@ -13,8 +13,8 @@ FURTHEST = 2**31 - 1
 """The largest number of items that an offset can skip."""
 
 
-def limit_of(req: Request, most: int) -> int | None:
-    """The size of the page: the limit of the request, at most *most*; Invalid if it is not a number.
+def limit_of(req: Request, max_limit: int) -> int | None:
+    """The size of the page: the limit of the request, at most *max_limit*; Invalid if it is not a number.
 
     None, for no limit, if the operation takes no limit at the version of the request.
     """
@@ -22,23 +22,23 @@ def limit_of(req: Request, most: int) -> int | None:
         return None
     text = req.parameter('limit')
     if text is None:
-        return most
+        return max_limit
     try:
         limit = int(text)
     except ValueError:
         raise Invalid('Invalid input received: limit must be an integer') from None
     if limit < 0:
         raise Invalid('Invalid input received: limit must be >= 0')
-    return min(limit, most)
+    return min(limit, max_limit)
 
 
-def window_of(req: Request, most: int) -> tuple[int, int]:
-    """The limit and offset of a list without markers; Invalid if one is not a number. A limit of 0 means *most*
+def window_of(req: Request, max_limit: int) -> tuple[int, int]:
+    """The limit and offset of a list without markers; Invalid if one is not a number. A limit of 0 means *max_limit*
     here."""
     offset = req.parameter('offset', '0')
     if not offset.isdecimal():
         raise Invalid(f"offset param must be an integer: '{offset[:64]}'")
-    return limit_of(req, most) or most, min(int(offset), FURTHEST)
+    return limit_of(req, max_limit) or max_limit, min(int(offset), FURTHEST)
 
 
 def period_of(req: Request) -> tuple[datetime | None, datetime | None]:

@@ -100,13 +100,13 @@ class Request(BaseRequest):
         if self.environ.get('CONTENT_TYPE') and self.content_type.lower() not in MEDIA_TYPES:
             raise UnsupportedMediaType()
 
-    def data(self, most: float = math.inf) -> bytes:
-        """The body; Invalid if the client disconnected before its end, TooLarge if it has more than *most* bytes."""
+    def data(self, max_bytes: float = math.inf) -> bytes:
+        """The body; Invalid if the client disconnected before its end, TooLarge if it is longer than *max_bytes*."""
         try:
             if self.content_length is None and self.is_body_readable:
-                self.body = b''.join(self._pieces(most))
-            if (self.content_length or 0) > most:
-                raise TooLarge(f'The request body must not be longer than {most} bytes.')
+                self.body = b''.join(self._pieces(max_bytes))
+            if (self.content_length or 0) > max_bytes:
+                raise TooLarge(f'The request body must not be longer than {max_bytes} bytes.')
             body: bytes = self.body
         except HTTPRequestEntityTooLarge as error:
             raise TooLarge(error.explanation) from None
@@ -114,10 +114,10 @@ class Request(BaseRequest):
             raise Invalid('The request body is shorter than announced.') from None
         return body
 
-    def _pieces(self, most: float) -> Iterator[bytes]:
-        """A body of unknown length, up to the first piece beyond *most*; the filter `sizelimit` stops it earlier."""
+    def _pieces(self, max_bytes: float) -> Iterator[bytes]:
+        """A body of unknown length, to the first piece beyond *max_bytes*; the filter `sizelimit` stops it before."""
         read = 0
-        while read <= most and (piece := self.body_file.read(PIECE)):
+        while read <= max_bytes and (piece := self.body_file.read(PIECE)):
             read += len(piece)
             yield piece
 

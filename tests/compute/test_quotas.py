@@ -122,13 +122,13 @@ def test_a_user_has_no_more_than_its_own_limit(store, quotas):
         quotas.reserve(connection, PROJECT, 'alice', instances=8)
 
 
-@pytest.mark.parametrize(('least', 'most', 'count'), [(1, 2, 2), (1, 2**31, 5), (5, 9, 5), (6, 9, None)])
-def test_as_many_servers_as_fit(store, quotas, least, most, count):
+@pytest.mark.parametrize(('min_count', 'max_count', 'count'), [(1, 2, 2), (1, 2**31, 5), (5, 9, 5), (6, 9, None)])
+def test_as_many_servers_as_fit(store, quotas, min_count, max_count, count):
     quotas.set_limits(PROJECT, {'instances': -1, 'cores': 20, 'ram': 5 * 512})
     with store.write() as connection:
         try:
             sizes = {'cores': 1, 'ram': 512}
-            assert quotas.reserve_servers(connection, PROJECT, USER, sizes, least, most) == count
+            assert quotas.reserve_servers(connection, PROJECT, USER, sizes, min_count, max_count) == count
         except OverQuota as error:
             assert count is None
             assert str(error) == 'Quota exceeded for ram: Requested 3072, but already used 0 of 2560 ram'

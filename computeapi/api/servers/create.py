@@ -237,15 +237,15 @@ def request_of(req: Request, body: Mapping[str, Any]) -> ServerRequest:
     if not (server.get('imageRef') or disks):
         raise Invalid('Missing imageRef attribute')
     name = server['name'].strip()
-    least = int(server.get('min_count', 1))
+    min_count = int(server.get('min_count', 1))
     return ServerRequest(
         name=name,
         # Before descriptions were added to the API, the name was stored in their place.
         description=server.get('description') if req.behaviour.described else name,
         flavor_id=last_part(str(server['flavorRef'])),
         image_id=server.get('imageRef') or None,
-        least=least,
-        most=int(server.get('max_count', least)),
+        min_count=min_count,
+        max_count=int(server.get('max_count', min_count)),
         hostname=server.get('hostname'),
         networks=networks_of(server.get('networks')),
         security_groups=groups_of(server),

@@ -62,8 +62,8 @@ class NovaNetworkOperations(Protocol):
     def unreserve_fixed_ip(self, context: Context, address: str) -> None:
         """Undo the reservation; no error if it is not reserved."""
 
-    def pool_addresses(self, context: Context, *, host: str | None = None, most: int) -> list[PoolAddress]:
-        """The addresses of floating IPs (with *host*: of those that lead to it), then free ones, up to *most*."""
+    def pool_addresses(self, context: Context, *, host: str | None = None, limit: int) -> list[PoolAddress]:
+        """The addresses of floating IPs (with *host*: of those that lead to it), then free ones, up to *limit*."""
 
     def add_pool_addresses(
         self, context: Context, addresses: str, *, pool: str | None = None, interface: str | None = None

@@ -32,7 +32,7 @@ class ServerLookup:
     def __init__(self, store: Store, cells: Cells, conf: cfg.ConfigOpts):
         self.store, self.cells, self.clock = store, cells, store.clock
         self.skips_down_cells: bool = conf.api.list_records_by_skipping_down_cells
-        self.most_looked_at: int = conf.api.max_servers_looked_at
+        self.max_examined: int = conf.api.max_servers_looked_at
         self.name_template, self.down_after = conf.instance_name_template, conf.service_down_time
 
     def get(
@@ -92,7 +92,7 @@ class ServerLookup:
             if 'flavorid' in wanted and not flavors.get(connection, wanted['flavorid'], granted_to=using(context)):
                 return Found([])
             within = {**wanted, 'host_not_in': lost} if lost else wanted
-            search = Search(project_id, deleted, soft_deleted, within, self.most_looked_at)
+            search = Search(project_id, deleted, soft_deleted, within, self.max_examined)
             found, last = server_search.page(connection, page, search, needs, rows.BRIEF if brief else rows.LISTED)
             if lost and unreachable:
                 room = page._replace(limit=page.limit and page.limit - len(found))
@@ -101,7 +101,7 @@ class ServerLookup:
                 found = [*(replace(each, unreachable=True) for each in others), *found]
         self._complete(found, needs)
         if last is not None:
-            LOG.info('A page ends after %d servers were examined, of which %d match.', self.most_looked_at, len(found))
+            LOG.info('A page ends after %d servers were examined, of which %d match.', self.max_examined, len(found))
         return Found(found, last)
 
     def _complete(self, found: Sequence[Server], needs: Collection[str]) -> None:

@@ -35,8 +35,8 @@ def number(minimum: int, maximum: int) -> dict[str, Any]:
     return {'type': 'integer', 'minimum': minimum, 'maximum': maximum}
 
 
-def several(item: Mapping[str, Any], most: int = MAX_ITEMS) -> dict[str, Any]:
-    return {'type': 'array', 'items': item, 'maxItems': most}
+def several(item: Mapping[str, Any], max_items: int = MAX_ITEMS) -> dict[str, Any]:
+    return {'type': 'array', 'items': item, 'maxItems': max_items}
 
 
 def record(properties: Mapping[str, Any], *required: str) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def test_fixed_ips_of_others(networks, make):
 def test_addresses_are_added_to_a_pool_and_removed(networks):
     assert networks.add_pool_addresses(ADMIN, '192.0.2.0/30', pool='more', interface='eth1') == 'more'
     given = networks.create_floating_ip(ALICE, 'more')
-    shown = {each.address: each for each in networks.pool_addresses(ADMIN, most=1000) if each.pool == 'more'}
+    shown = {each.address: each for each in networks.pool_addresses(ADMIN, limit=1000) if each.pool == 'more'}
     assert shown == {
         given.address: PoolAddress(given.address, 'more', 'eth1', ALICE.project_id),
         '192.0.2.2': PoolAddress('192.0.2.2', 'more', 'eth1'),
@@ -57,7 +57,7 @@ def test_addresses_are_added_to_a_pool_and_removed(networks):
     with pytest.raises(errors.Conflict):
         networks.add_pool_addresses(ADMIN, '192.0.2.2', pool='public')
     networks.remove_pool_addresses(ADMIN, '192.0.2.0/30')
-    assert [each for each in networks.pool_addresses(ADMIN, most=1000) if each.pool == 'more'] == []
+    assert [each for each in networks.pool_addresses(ADMIN, limit=1000) if each.pool == 'more'] == []
     assert networks.floating_ips(ALICE) == []
     with pytest.raises(errors.NoMoreAddresses):
         networks.create_floating_ip(ALICE, 'more')
@@ -67,9 +67,9 @@ def test_the_first_pool_gets_what_none_is_named_for(networks):
     """Addresses within a subnet but outside its pools can be added to it again."""
     assert networks.add_pool_addresses(ADMIN, '192.0.2.9') == 'public'
     networks.remove_pool_addresses(ADMIN, '203.0.113.0/24')
-    assert [each.address for each in networks.pool_addresses(ADMIN, most=9)] == ['192.0.2.9']
+    assert [each.address for each in networks.pool_addresses(ADMIN, limit=9)] == ['192.0.2.9']
     networks.add_pool_addresses(ADMIN, '203.0.113.64/30')
-    shown = [each.address for each in networks.pool_addresses(ADMIN, most=2)]
+    shown = [each.address for each in networks.pool_addresses(ADMIN, limit=2)]
     assert shown == ['203.0.113.65', '203.0.113.66']
     assert networks.create_floating_ip(ALICE).address in (*shown, '192.0.2.9')
 

@@ -47,9 +47,9 @@ class BaseImage:
 class Fetching(threading.Thread):
     """A download into a file. lock: an open file, held until the download has ended.  error: why it failed."""
 
-    def __init__(self, target: Path, image: Image, data: Iterable[bytes], most: int, lock: IO[str]):
+    def __init__(self, target: Path, image: Image, data: Iterable[bytes], max_bytes: int, lock: IO[str]):
         super().__init__(name=f'fetch {image.id}', daemon=True)
-        self.target, self.image, self.data, self.most, self.lock = target, image, data, most, lock
+        self.target, self.image, self.data, self.max_bytes, self.lock = target, image, data, max_bytes, lock
         self.error: Error | None = None
 
     def run(self) -> None:
@@ -69,7 +69,7 @@ class Fetching(threading.Thread):
     def fill(self, part: Path) -> None:
         try:
             with part.open('wb') as file:
-                for chunk in bounded(self.data, self.most):
+                for chunk in bounded(self.data, self.max_bytes):
                     file.write(chunk)
                 file.flush()
                 os.fsync(file.fileno())
@@ -84,11 +84,11 @@ class Fetching(threading.Thread):
 class BaseImages:
     """The images in a folder, which several drivers may share.
 
-    most: the size limit of a file, in bytes.
+    max_bytes: the size limit of a file, in bytes.
     """
 
-    def __init__(self, folder: Path, images: Images, most: int):
-        self.folder, self.images, self.most = folder, images, most
+    def __init__(self, folder: Path, images: Images, max_bytes: int):
+        self.folder, self.images, self.max_bytes = folder, images, max_bytes
         self.fetching: dict[Path, Fetching] = {}
         self.guard = threading.Lock()
 
@@ -155,17 +155,17 @@ class BaseImages:
         except BaseException:
             lock.close()
             raise
-        found = self.fetching[target] = Fetching(target, image, data, self.most, lock)
+        found = self.fetching[target] = Fetching(target, image, data, self.max_bytes, lock)
         found.start()
         return found
 
 
-def bounded(data: Iterable[bytes], most: int) -> Iterator[bytes]:
+def bounded(data: Iterable[bytes], max_bytes: int) -> Iterator[bytes]:
     size = 0
     for chunk in data:
         size += len(chunk)
-        if size > most:
-            raise HypervisorError(f'The image is larger than the {most} bytes that this host accepts.')
+        if size > max_bytes:
+            raise HypervisorError(f'The image is larger than the {max_bytes} bytes that this host accepts.')
         yield chunk
 
 

@@ -42,10 +42,10 @@ class ConsoleLog:
             return
 
 
-def tail(path: Path, most: int) -> bytes:
+def tail(path: Path, max_bytes: int) -> bytes:
     try:
         with path.open('rb') as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - most))
-            return file.read(most)
+            file.seek(max(0, file.seek(0, os.SEEK_END) - max_bytes))
+            return file.read(max_bytes)
     except FileNotFoundError:
         return b''

@@ -20,11 +20,11 @@ ROOT, RESCUE, CONFIG = 'root', 'rescue', 'config'
 
 
 def overlay(
-    folder: GuestFolder, name: str, slot: int, base: BaseImage, size: int, device: BlockDevice | None, *, most: int
+    folder: GuestFolder, name: str, slot: int, base: BaseImage, size: int, device: BlockDevice | None, *, max_bytes: int
 ) -> Disk:
-    """A disk that starts as the image; size in bytes, 0: the image's, up to `most`. Unfit if the image is larger."""
-    if base.size > (size or most):
-        raise Unfit(f'The disk of the image has {base.size} bytes, and can have at most {size or most}.')
+    """A disk that starts as the image. size: 0 is the image's own, up to `max_bytes`. Unfit if the image is larger."""
+    if base.size > (size or max_bytes):
+        raise Unfit(f'The disk of the image has {base.size} bytes, and can have at most {size or max_bytes}.')
     path = folder / f'{name}.qcow2'
     qemu_img.create(path, size or None, backing=base.backing)
     backing = {'file': file(base.path), 'format': base.format}

@@ -98,8 +98,8 @@ def disk_of(work: GuestWork, device: BlockDevice | None, slot: int, left: Mappin
         is_root = device is None or device.boot_index == 0
         size = disks.root_size(work.server) if device is None or is_root else (device.volume_size or 0) * disks.GIB
         name = disks.ROOT if is_root or device is None else name_of('image', device)
-        base, most = work.image(image_of(work.server, device)), work.host.images.most
-        return disks.overlay(work.folder, name, slot, base, size, device, most=most)
+        base, max_bytes = work.image(image_of(work.server, device)), work.host.images.max_bytes
+        return disks.overlay(work.folder, name, slot, base, size, device, max_bytes=max_bytes)
     if device.destination_type == 'local':
         return disks.blank(work.folder, name_of('blank', device), slot, device)
     return disks.volume(device, slot)

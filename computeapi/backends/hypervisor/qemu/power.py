@@ -44,13 +44,13 @@ def start_anew(work: GuestWork, guest: QemuGuest) -> None:
 def off(work: GuestWork, step: str = 'power_off') -> None:
     """Press its power button, and end it by force if it does not shut down in time."""
     work.folder.existing()
-    most = grace(work)
-    if not work.process.runs or not most or not work.waits:
+    timeout = grace(work)
+    if not work.process.runs or not timeout or not work.waits:
         return work.process.end()
     try:
         if work.since(step) == 0 and not press(work):
             return work.process.end()
-        work.until(step, lambda: not work.process.runs, most)
+        work.until(step, lambda: not work.process.runs, timeout)
     except TooSlow:
         work.process.end()
 
@@ -177,8 +177,8 @@ def rescue(work: GuestWork, image_id: str | None) -> None:
             raise HypervisorError('The virtual machine has no room for one more disk.')
         (work.folder / f'{disks.RESCUE}.qcow2').unlink(missing_ok=True)
         # The flavor does not limit a rescue disk's size.
-        most = max(disks.root_size(work.server), work.host.images.most)
-        disk = disks.overlay(work.folder, disks.RESCUE, slot, base, 0, None, most=most)
+        max_bytes = max(disks.root_size(work.server), work.host.images.max_bytes)
+        disk = disks.overlay(work.folder, disks.RESCUE, slot, base, 0, None, max_bytes=max_bytes)
         work.process.end()
         guest.rescue = disk
         work.folder.write(guest)

@@ -71,12 +71,12 @@ class GuestWork:
     def since(self, step: str) -> float:
         return self.passed(f'{step} on {self.host.name}')
 
-    def until(self, step: str, is_over: Callable[[], bool], most: float) -> None:
-        """Block briefly, then raise NotYet; TooSlow once more than `most` seconds have passed since the step began."""
-        deadline = time.monotonic() + (MOMENT_SECONDS if self.waits else most)
+    def until(self, step: str, is_over: Callable[[], bool], timeout: float) -> None:
+        """Block briefly, then raise NotYet; TooSlow if the step began more than `timeout` seconds ago."""
+        deadline = time.monotonic() + (MOMENT_SECONDS if self.waits else timeout)
         while not is_over():
             if time.monotonic() > deadline:
-                left = most - self.since(step)
+                left = timeout - self.since(step)
                 if left <= 0:
                     raise TooSlow()
                 raise NotYet(min(AGAIN_SECONDS, left))

@@ -39,9 +39,9 @@ class LocalNovaNetworkOperations(NetworkStore):
 
     # Addresses of floating IPs
 
-    def pool_addresses(self, context: Context, *, host: str | None = None, most: int) -> list[PoolAddress]:
+    def pool_addresses(self, context: Context, *, host: str | None = None, limit: int) -> list[PoolAddress]:
         with self.reading(context) as work:
-            return pools.find(work, host, most)
+            return pools.find(work, host, limit)
 
     def add_pool_addresses(
         self, context: Context, addresses: str, *, pool: str | None = None, interface: str | None = None

@@ -20,13 +20,13 @@ Range = tuple[int, int]
 PREFIXES = range(13, 31)
 
 
-def find(work: Work, host: str | None, most: int) -> list[PoolAddress]:
+def find(work: Work, host: str | None, limit: int) -> list[PoolAddress]:
     """The addresses of floating IPs and then the free ones; with a host, only those of floating IPs that lead to it."""
     around = subnet_addresses.floating_subnets(work)
     if host is not None:
-        return [_held(each, around) for each in routers.floating_ips_on(work, host)[:most]]
-    held = [_held(each, around) for each in FLOATING_IPS.find(work)[:most]]
-    return [*held, *islice(_free(work, around), most - len(held))]
+        return [_held(each, around) for each in routers.floating_ips_on(work, host)[:limit]]
+    held = [_held(each, around) for each in FLOATING_IPS.find(work)[:limit]]
+    return [*held, *islice(_free(work, around), limit - len(held))]
 
 
 def add(work: Work, text: str, pool: str | None, interface: str | None) -> str:

@@ -153,12 +153,12 @@ def _check_rights(work: Work, facts: Document) -> None:
 def _checked(work: Work, pool: Document) -> Document:
     """The pool with its defaults filled in; raises Invalid if its attributes contradict each other."""
     prefixes = _collapsed(_parsed(pool['prefixes']))
-    version, most = prefixes[0].version, prefixes[0].max_prefixlen
-    lengths = {'min_prefixlen': DEFAULT_MIN_PREFIXLEN[version], 'max_prefixlen': most}
+    version, max_length = prefixes[0].version, prefixes[0].max_prefixlen
+    lengths = {'min_prefixlen': DEFAULT_MIN_PREFIXLEN[version], 'max_prefixlen': max_length}
     lengths = {name: default if (given := pool.get(name)) is None else given for name, default in lengths.items()}
     usual = pool.get('default_prefixlen')
     lengths['default_prefixlen'] = lengths['min_prefixlen'] if usual is None else usual
-    if not lengths['min_prefixlen'] <= lengths['default_prefixlen'] <= lengths['max_prefixlen'] <= most:
+    if not lengths['min_prefixlen'] <= lengths['default_prefixlen'] <= lengths['max_prefixlen'] <= max_length:
         raise errors.Invalid('The prefix lengths must satisfy min <= default <= max.')
     if pool.get('address_scope_id'):
         _check_scope(work, pool, version, prefixes)

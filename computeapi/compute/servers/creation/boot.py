@@ -109,13 +109,13 @@ def of_volume(volume: Volume) -> Source:
     known = volume.image_metadata
     return Source(
         size=volume.size * GIB,
-        min_disk=least(known, MIN_DISK) * GIB,
-        min_ram=least(known, MIN_RAM),
+        min_disk=minimum(known, MIN_DISK) * GIB,
+        min_ram=minimum(known, MIN_RAM),
         properties=volume.image_properties,
     )
 
 
-def least(known: Mapping[str, Any], name: str) -> int:
+def minimum(known: Mapping[str, Any], name: str) -> int:
     """A minimum size of the image; Invalid if it is not a number, because users can write anything to a volume."""
     try:
         return int(known.get(name) or 0)
@@ -147,9 +147,9 @@ def check(source: Source, flavor: Flavor, root: Device | None, rights: Rights) -
 
 def check_new_flavor(known: Mapping[str, Any], flavor: Flavor, *, on_volume: bool) -> None:
     """Invalid unless a server for which this is *known* of its image can get another flavor."""
-    check_memory(least(known, MIN_RAM), flavor)
+    check_memory(minimum(known, MIN_RAM), flavor)
     if not on_volume:
-        check_least_disk(least(known, MIN_DISK) * GIB, flavor)
+        check_min_disk(minimum(known, MIN_DISK) * GIB, flavor)
 
 
 def check_memory(min_ram: int, flavor: Flavor) -> None:
@@ -178,10 +178,10 @@ def check_disk(source: Source, flavor: Flavor, rights: Rights) -> None:
             "Flavor's disk is too small for requested image. "
             f'Flavor disk is {size} bytes, image is {source.size} bytes.'
         )
-    check_least_disk(source.min_disk, flavor)
+    check_min_disk(source.min_disk, flavor)
 
 
-def check_least_disk(min_disk: int, flavor: Flavor) -> None:
+def check_min_disk(min_disk: int, flavor: Flavor) -> None:
     size = flavor.root_gb * GIB
     if size and min_disk > size:
         raise Invalid(
@@ -206,7 +206,7 @@ def disk_config(source: Source, requested: str | None) -> str:
     return requested or (AUTO if strutils.bool_from_string(wish) else MANUAL)
 
 
-def least_sizes(source: Source, root_gb: int) -> dict[str, int]:
-    """The least sizes of any later flavor, by the names that images have for them. The local disk that a server gets
+def min_sizes(source: Source, root_gb: int) -> dict[str, int]:
+    """The minimum sizes of any later flavor, by the names that images have for them. The local disk that a server gets
     with its image counts as its minimum, as in Nova: it never becomes smaller."""
     return {MIN_RAM: source.min_ram, MIN_DISK: max(source.min_disk // GIB, root_gb)}

@@ -114,7 +114,7 @@ class Builder:
         disk_config = boot.disk_config(source, request.disk_config)
         groups = self.networks.security_groups(context, request.security_groups)
         networks = self.networks.complete(context, request, rights)
-        most = self.networks.room(context, networks, request.least, min(request.most, MAX_SERVERS))
+        max_count = self.networks.room(context, networks, request.min_count, min(request.max_count, MAX_SERVERS))
         public_key = self.keypairs.public_key(context.user_id or '', request.key_name)
         disks = self.disks.check(context, self.devices(request, source, flavor), flavor, request.image_id, rights)
         check_items(request.metadata)
@@ -128,7 +128,7 @@ class Builder:
             networks=networks,
             security_groups=groups,
             external_networks=rights.external_networks,
-            most=most,
+            max_count=max_count,
             disk_config=disk_config,
             zone=self.disks.zone(context, disks, zone),
             group_id=self.destinations.group(context, request),
@@ -157,7 +157,7 @@ class Builder:
             flavor=flavor,
             root_by_name=request.root_by_name,
         )
-        if request.most > 1 and any(device.volume_id for device in planned):
+        if request.max_count > 1 and any(device.volume_id for device in planned):
             raise Invalid('Cannot attach one or more volumes to multiple instances')
         return planned
 
@@ -182,7 +182,7 @@ class Builder:
     def write(self, connection: sa.Connection, context: Context, plan: Plan, attachments: Mapping[int, str]) -> None:
         """Write as many of the servers as the quotas allow."""
         owner = (context.project_id or '', context.user_id or '')
-        count = self.quotas.reserve_servers(connection, *owner, plan.sizes, plan.request.least, plan.most)
+        count = self.quotas.reserve_servers(connection, *owner, plan.sizes, plan.request.min_count, plan.max_count)
         if plan.group_id is not None:
             self.quotas.reserve_group_members(connection, *owner, plan.group_id, count)
         for begin in range(0, count, ROWS_PER_INSERT):
@@ -218,13 +218,13 @@ class Builder:
 
 
 def check_count(request: ServerRequest) -> None:
-    if request.least > request.most:
+    if request.min_count > request.max_count:
         raise Invalid('min_count must be <= max_count')
-    if request.least > MAX_SERVERS:
+    if request.min_count > MAX_SERVERS:
         raise Invalid(f'min_count must be <= {MAX_SERVERS}')
-    if request.hostname and request.most > 1:
+    if request.hostname and request.max_count > 1:
         raise Invalid('Unable to allocate a single hostname to multiple instances')
-    if len(numbered(request.name, request.most - 1, request.most)) > MAX_NAME_LENGTH:
+    if len(numbered(request.name, request.max_count - 1, request.max_count)) > MAX_NAME_LENGTH:
         raise Invalid(
             f'Invalid input for field/attribute name. With its number it has more than {MAX_NAME_LENGTH} characters.'
         )

@@ -35,7 +35,7 @@ class RequestedNetworks:
         if not request.networks or request.networks == AUTO:
             return self.only_network(context, automatic=request.networks == AUTO)
         assert not isinstance(request.networks, str)
-        check_combinations(request.networks, several=request.most > 1)
+        check_combinations(request.networks, several=request.max_count > 1)
         ports = self.check_ports(context, {each.port_id for each in request.networks if each.port_id}, rights)
         found = self.check_networks(context, {each.network_id for each in request.networks if each.network_id})
         self.check_addresses(context, {(each.network_id, each.fixed_ip) for each in request.networks if each.fixed_ip})
@@ -93,14 +93,14 @@ class RequestedNetworks:
                         f'Fixed IP address {held["ip_address"]} is already in use on instance {port.device_id}.'
                     )
 
-    def room(self, context: Context, wanted: RequestedInterfaces, least: int, most: int) -> int:
-        """For how many servers, from *least* to *most*, the project can have ports; OverQuota."""
+    def room(self, context: Context, wanted: RequestedInterfaces, min_count: int, max_count: int) -> int:
+        """For how many servers, from *min_count* to *max_count*, the project can have ports; OverQuota."""
         each = ports_to_make(wanted)
         if not each or not context.project_id:
-            return most
+            return max_count
         left = self.networks.ports_left(context, context.project_id)
-        possible = most if left is None else min(most, left // each)
-        if possible < least:
+        possible = max_count if left is None else min(max_count, left // each)
+        if possible < min_count:
             raise OverQuota('Maximum number of ports exceeded')
         return possible
 

@@ -73,8 +73,8 @@ class ServerRequest:
     name: str
     flavor_id: str
     image_id: str | None = None
-    least: int = 1
-    most: int = 1
+    min_count: int = 1
+    max_count: int = 1
     description: str | None = None
     hostname: str | None = None
     networks: str | Sequence[NetworkRequest] | None = None

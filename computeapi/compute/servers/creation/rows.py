@@ -10,7 +10,7 @@ from typing import Any
 from computeapi import randomness
 from computeapi.backends.hypervisor import PowerState
 from computeapi.compute.names import numbered
-from computeapi.compute.servers.creation.boot import Source, least_sizes
+from computeapi.compute.servers.creation.boot import Source, min_sizes
 from computeapi.compute.servers.creation.devices import path_of
 from computeapi.compute.servers.creation.networks import RequestedInterfaces
 from computeapi.compute.servers.creation.request import Device, ServerRequest
@@ -29,7 +29,7 @@ PLAIN = re.compile(r'[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?')
 class Plan:
     """A request that passed all checks, with everything that it names looked up.
 
-    most: the maximum number of servers.  first_id: the ID of the first one, known before it exists.
+    max_count: the maximum number of servers.  first_id: the ID of the first one, known before it exists.
     """
 
     request: ServerRequest
@@ -39,7 +39,7 @@ class Plan:
     networks: RequestedInterfaces
     security_groups: Sequence[str]
     external_networks: bool
-    most: int
+    max_count: int
     disk_config: str
     zone: str | None
     group_id: str | None
@@ -149,7 +149,7 @@ def origin(plan: Plan) -> dict[str, Any]:
 def remembered(source: Source, root_gb: int) -> dict[str, Any]:
     """What a server keeps of the image that it boots from, whatever happens to the image; root_gb: of its flavor."""
     properties = {name: str(value)[:MAX_PROPERTY_LENGTH] for name, value in source.kept_properties.items()}
-    sizes = {name: str(size) for name, size in least_sizes(source, root_gb).items() if size}
+    sizes = {name: str(size) for name, size in min_sizes(source, root_gb).items() if size}
     return {
         'image_properties': properties | sizes,
         'kernel_id': source.properties.get('kernel_id'),
