@@ -38,8 +38,8 @@ def runner(platform):
 
 
 @pytest.fixture
-def ask(platform, runner, store, clock, servers):
-    """ask(function): lets the workers run this for a server; returns the server's ID."""
+def add_task(platform, runner, store, clock, servers):
+    """add_task(function): lets the workers run this for a server; returns the server's ID."""
 
     def put(function, task_state='testing', steps=()):
         test = Transition('test', during='testing', steps=steps)
@@ -82,51 +82,51 @@ def outcome(store, servers):
     return get
 
 
-def test_work_that_succeeds(platform, ask, work, outcome):
-    server_id = ask(lambda job: job.finish(vm_state='stopped'))
+def test_work_that_succeeds(platform, add_task, work, outcome):
+    server_id = add_task(lambda job: job.finish(vm_state='stopped'))
     assert work() == 1
     assert outcome(server_id) == ('stopped', None, None, None)
     assert platform.tasks.idle()
 
 
-def test_work_that_fails(platform, ask, work, outcome):
+def test_work_that_fails(platform, add_task, work, outcome):
     def fail(job):
         raise Conflict('There is no room.')
 
-    server_id = ask(fail)
+    server_id = add_task(fail)
     assert work() == 1
     assert outcome(server_id) == ('error', None, 'There is no room.', 'Error')
     assert platform.tasks.idle()
 
 
-def test_clients_do_not_read_what_broke(ask, work, outcome):
+def test_clients_do_not_read_what_broke(add_task, work, outcome):
     def fail(job):
         raise RuntimeError('password: secret')
 
-    server_id = ask(fail)
+    server_id = add_task(fail)
     work()
     assert outcome(server_id) == ('error', None, 'RuntimeError', 'Error')
 
 
-def test_a_service_that_is_away_for_a_while_is_waited_for(ask, work, outcome):
+def test_a_service_that_is_away_for_a_while_is_waited_for(add_task, work, outcome):
     def try_again(job):
         if job.task.attempts < 3:
             raise Unavailable('The network service does not answer.')
         job.finish(vm_state='active')
 
-    server_id = ask(try_again)
+    server_id = add_task(try_again)
     assert work() == 3
     assert outcome(server_id) == ('active', None, None, None)
 
 
-def test_a_database_error_during_an_event_does_not_end_it(platform, ask, work, outcome, store):
+def test_a_database_error_during_an_event_does_not_end_it(platform, add_task, work, outcome, store):
     def try_again(job):
         with job.event('step'):
             if job.task.attempts < 2:
                 raise DatabaseError('It is away.')
         job.finish(vm_state='active')
 
-    server_id = ask(try_again)
+    server_id = add_task(try_again)
     assert work() == 2
     assert outcome(server_id) == ('active', None, None, None)
     with store.read() as connection:
@@ -135,7 +135,7 @@ def test_a_database_error_during_an_event_does_not_end_it(platform, ask, work, o
 
 
 @pytest.mark.parametrize('at', range(5))
-def test_what_is_in_the_way_of_others_is_written_again(ask, work, outcome, store, at):
+def test_what_is_in_the_way_of_others_is_written_again(add_task, work, outcome, store, at):
     """At the start and end of an event, at the start of two more, and at the end of the work in both."""
     numbers = itertools.count()
 
@@ -151,7 +151,7 @@ def test_what_is_in_the_way_of_others_is_written_again(ask, work, outcome, store
         with job.event('around'), job.event('last', 'compute2'):
             job.end()
 
-    server_id = ask(go)
+    server_id = add_task(go)
     assert work() == 1
     assert outcome(server_id) == ('active', 'testing', None, None)
     with store.read() as connection:
@@ -162,7 +162,7 @@ def test_what_is_in_the_way_of_others_is_written_again(ask, work, outcome, store
 @pytest.mark.parametrize(
     'other', [lambda job: job.platform.networks.networks(job.context), lambda job: job.driver.power_state(job.server)]
 )
-def test_a_step_is_written_before_another_service_is_asked(servers, ask, work, outcome, other):
+def test_a_step_is_written_before_another_service_is_asked(servers, add_task, work, outcome, other):
     seen = []
 
     def go(job):
@@ -174,13 +174,13 @@ def test_a_step_is_written_before_another_service_is_asked(servers, ask, work, o
         job.later(task_state='tested')
         job.finish(vm_state='active')
 
-    server_id = ask(go, steps=('trying', 'tested'))
+    server_id = add_task(go, steps=('trying', 'tested'))
     assert work() == 1
     assert seen == ['testing', 'trying']
     assert outcome(server_id) == ('active', None, None, None)
 
 
-def test_a_step_that_was_not_written_is_taken_again(servers, ask, work, outcome):
+def test_a_step_that_was_not_written_is_taken_again(servers, add_task, work, outcome):
     def go(job):
         if job.task.attempts < 2:
             job.later(task_state='trying')
@@ -188,24 +188,24 @@ def test_a_step_that_was_not_written_is_taken_again(servers, ask, work, outcome)
         assert job.server.task_state == 'testing'
         job.finish(vm_state='active')
 
-    server_id = ask(go, steps=('trying',))
+    server_id = add_task(go, steps=('trying',))
     assert work() == 2
     assert outcome(server_id) == ('active', None, None, None)
 
 
-def test_steps_of_a_server_that_has_gone_another_way_come_to_nothing(servers, ask, work):
+def test_steps_of_a_server_that_has_gone_another_way_come_to_nothing(servers, add_task, work):
     def go(job):
         job.later(task_state='trying')
         servers.change(job.server.uuid, task_state='deleting')
         job.finish(vm_state='active')
 
-    server_id = ask(go, steps=('trying',))
+    server_id = add_task(go, steps=('trying',))
     work()
     assert servers.get(server_id).task_state == 'deleting'
 
 
 @pytest.mark.parametrize('fails', [False, True])
-def test_an_event_that_begins_soon_is_written_with_what_comes_next(ask, work, store, fails):
+def test_an_event_that_begins_soon_is_written_with_what_comes_next(add_task, work, store, fails):
     seen = []
 
     def events():
@@ -221,31 +221,31 @@ def test_an_event_that_begins_soon_is_written_with_what_comes_next(ask, work, st
             seen.append(events())
             job.finish(vm_state='active')
 
-    ask(go)
+    add_task(go)
     work()
     assert seen == ([[]] if fails else [[], [('step', None)]])
     assert events() == [('step', 'Error' if fails else 'Success')]
 
 
-def test_a_service_that_stays_away(platform, ask, work, outcome):
+def test_a_service_that_stays_away(platform, add_task, work, outcome):
     def fail(job):
         raise Unavailable('The network service does not answer.')
 
-    server_id = ask(fail)
+    server_id = add_task(fail)
     assert work() == MOST_ATTEMPTS + 1
     assert outcome(server_id) == ('error', None, f'Gave up after {MOST_ATTEMPTS} attempts.', 'Error')
     assert platform.tasks.idle()
 
 
-def test_overtaken_before_it_began(platform, ask, work, outcome):
-    server_id = ask(lambda job: job.finish(vm_state='stopped'), task_state='deleting')
+def test_overtaken_before_it_began(platform, add_task, work, outcome):
+    server_id = add_task(lambda job: job.finish(vm_state='stopped'), task_state='deleting')
     assert work() == 1
     assert outcome(server_id) == ('active', 'deleting', None, 'Error')
     assert platform.tasks.idle()
 
 
 @pytest.mark.parametrize('error', [Conflict('The host is gone.'), KeyError('host')])
-def test_what_can_never_be_taken_back_keeps_nothing_waiting(platform, runner, ask, servers, clock, store, error):
+def test_what_can_never_be_taken_back_keeps_nothing_waiting(platform, runner, add_task, servers, clock, store, error):
     """The server went another way, and is asked for something else meanwhile."""
 
     def fail(platform, task, server):
@@ -253,7 +253,7 @@ def test_what_can_never_be_taken_back_keeps_nothing_waiting(platform, runner, as
         raise error
 
     tried = []
-    server_id = ask(lambda job: job.finish())
+    server_id = add_task(lambda job: job.finish())
     runner.transitions['test'].undo = fail
     servers.change(server_id, task_state=None, vm_state='error')
     following = Transition('following', beside=True)
@@ -268,26 +268,26 @@ def test_what_can_never_be_taken_back_keeps_nothing_waiting(platform, runner, as
     assert platform.tasks.idle()
 
 
-def test_overtaken_on_the_way(platform, servers, ask, work, outcome):
+def test_overtaken_on_the_way(platform, servers, add_task, work, outcome):
     def overtaken(job):
         servers.change(job.server.uuid, task_state='deleting')
         job.finish(vm_state='stopped')
 
-    server_id = ask(overtaken)
+    server_id = add_task(overtaken)
     assert work() == 1
     assert outcome(server_id) == ('active', 'deleting', None, 'Error')
     assert platform.tasks.idle()
 
 
-def test_the_server_is_gone(platform, clock, servers, ask, work, outcome):
-    server_id = ask(lambda job: job.finish(vm_state='stopped'))
+def test_the_server_is_gone(platform, clock, servers, add_task, work, outcome):
+    server_id = add_task(lambda job: job.finish(vm_state='stopped'))
     servers.change(server_id, vm_state='deleted', task_state=None, deleted_at=clock.now)
     assert work() == 1
     assert outcome(server_id) == ('deleted', None, None, None)
     assert platform.tasks.idle()
 
 
-def test_a_worker_taken_for_dead_does_no_harm(platform, runner, store, clock, ask, work, outcome):
+def test_a_worker_taken_for_dead_does_no_harm(platform, runner, store, clock, add_task, work, outcome):
     """It wakes up after another worker took over, and its outcome is discarded."""
 
     lease = platform.conf.task_lease
@@ -299,13 +299,13 @@ def test_a_worker_taken_for_dead_does_no_harm(platform, runner, store, clock, as
             assert other.step()
         job.finish(vm_state='stopped' if job.task.attempts == 2 else 'error')
 
-    server_id = ask(be_slow)
+    server_id = add_task(be_slow)
     assert work() == 1
     assert outcome(server_id) == ('stopped', None, None, None)
     assert platform.tasks.idle()
 
 
-def test_nothing_of_a_worker_taken_for_dead_lasts(platform, runner, store, clock, servers, ask, work, outcome):
+def test_nothing_of_a_worker_taken_for_dead_lasts(platform, runner, store, clock, servers, add_task, work, outcome):
     """Not in the store, the driver, or another service, whichever it calls first."""
     refused = []
 
@@ -332,14 +332,14 @@ def test_nothing_of_a_worker_taken_for_dead_lasts(platform, runner, store, clock
     def servers_changed(connection, server_id):
         rows.update(connection, server_id, {'vm_state': 'paused'})
 
-    server_id = ask(be_slow)
+    server_id = add_task(be_slow)
     assert work() == 1
     assert len(refused) == 5
     assert outcome(server_id) == ('stopped', None, None, None)
     assert platform.hypervisor.power_state(servers.get(server_id)) is PowerState.RUNNING
 
 
-def test_a_worker_that_was_overtaken_says_so(platform, clock, ask, work, runner):
+def test_a_worker_that_was_overtaken_says_so(platform, clock, add_task, work, runner):
     """It was stopped, and another worker has ended the task meanwhile."""
     overtaken = []
     runner.overtaken = lambda platform, context, server: overtaken.append((context.user_id, server.uuid))
@@ -351,12 +351,12 @@ def test_a_worker_that_was_overtaken_says_so(platform, clock, ask, work, runner)
         assert Worker(Tasks(platform.store, platform.conf.task_lease, clock), runner, 0, 1).step()
         job.finish()
 
-    server_id = ask(be_slow)
+    server_id = add_task(be_slow)
     work()
     assert overtaken == [('bob', server_id)]
 
 
-def test_work_begins_again_when_the_server_changed(platform, servers, ask, work, outcome):
+def test_work_begins_again_when_the_server_changed(platform, servers, add_task, work, outcome):
     """The data that it read first are outdated; the server still has the state that the task is for."""
 
     def change(job):
@@ -366,20 +366,20 @@ def test_work_begins_again_when_the_server_changed(platform, servers, ask, work,
         job.finish(vm_state='stopped')
 
     seen = []
-    server_id = ask(change, steps=('tested',))
+    server_id = add_task(change, steps=('tested',))
     assert work() == 1
     assert seen == ['testing', 'tested']
     assert outcome(server_id) == ('stopped', None, None, None)
 
 
-def test_work_that_waits_too_long_has_failed(platform, ask, work, outcome):
+def test_work_that_waits_too_long_has_failed(platform, add_task, work, outcome):
     platform.conf.set_override('task_timeout', 5)
 
     def wait(job):
         job.fence.passed('step')
         raise NotYet(1)
 
-    server_id = ask(wait)
+    server_id = add_task(wait)
     assert work() == 4
     assert outcome(server_id) == ('error', None, 'The task did not end within 5 s.', 'Error')
 
@@ -422,8 +422,8 @@ def break_down(job):
         (break_down, 'ERROR', r'failed after \d\.\d{3} s: a bug', True),
     ],
 )
-def test_work_is_one_line(ask, work, lines, function, level, how, traced):
-    server_id = ask(function)
+def test_work_is_one_line(add_task, work, lines, function, level, how, traced):
+    server_id = add_task(function)
     work()
     [line] = lines()
     assert line['level'] == level and re.fullmatch(f'test of server {server_id} {how}', line['message'])
@@ -431,13 +431,13 @@ def test_work_is_one_line(ask, work, lines, function, level, how, traced):
     assert ('exception' in line) == traced
 
 
-def test_work_that_is_tried_again_is_a_line_each_time(ask, work, lines):
+def test_work_that_is_tried_again_is_a_line_each_time(add_task, work, lines):
     def try_again(job):
         if job.task.attempts == 1:
             raise Unavailable('The network service does not answer.')
         job.finish(vm_state='active')
 
-    server_id = ask(try_again)
+    server_id = add_task(try_again)
     work()
     first, second = (line['message'] for line in lines())
     reason = 'The network service does not answer.'
@@ -445,20 +445,20 @@ def test_work_that_is_tried_again_is_a_line_each_time(ask, work, lines):
     assert second.startswith(f'test of server {server_id} is done after ')
 
 
-def test_work_that_waited_says_how_long_it_took(platform, clock, ask, work, lines):
+def test_work_that_waited_says_how_long_it_took(platform, clock, add_task, work, lines):
     def wait(job):
         since = (job.clock() - timedelta(seconds=5)).isoformat()
         platform.tasks.note(job.task, {BEGUN: {'step': since}})
         job.finish()
 
-    ask(wait)
+    add_task(wait)
     work()
     [line] = lines()
     assert re.search(r'is done after 5\.\d{3} s$', line['message'])
 
 
-def test_work_that_is_taken_over_is_a_line(platform, clock, ask, work, lines):
-    server_id = ask(lambda job: job.finish())
+def test_work_that_is_taken_over_is_a_line(platform, clock, add_task, work, lines):
+    server_id = add_task(lambda job: job.finish())
     platform.tasks.claim()
     clock.forward(platform.conf.task_lease + 1)
     work()

@@ -41,33 +41,33 @@ def run(command, folder, url):
 
 
 @pytest.fixture
-def told(capsys):
-    """told(command, folder, url): like `run`, but without a process, which takes seconds, except for `serve`."""
+def run_command(capsys):
+    """run_command(command, folder, url): like `run`, but without a process, which takes seconds, except for `serve`."""
 
-    def tell(command, folder, url):
+    def run_in_process(command, folder, url):
         if command.startswith('serve'):
             return run(command, folder, url)
         status = cli.main([*command.split(), '--config-file', str(configured(folder, url))])
         return status, capsys.readouterr().err.splitlines()
 
-    return tell
+    return run_in_process
 
 
-def test_tables_of_another_release(database_url, tmp_path, told):
+def test_tables_of_another_release(database_url, tmp_path, run_command):
     with closing(Store(database_url)) as store:
         schema.create(store)
         with store.write() as connection:
             connection.execute(sa.text("UPDATE alembic_version SET version_num = '0999'"))
     for command in COMMANDS:
-        status, [line] = told(command, tmp_path, database_url)
+        status, [line] = run_command(command, tmp_path, database_url)
         assert status == 1 and '0999' in line
 
 
-def test_no_database(database, tmp_path, told):
+def test_no_database(database, tmp_path, run_command):
     url = sa.make_url(URLS.get(database) or 'sqlite://')
     nowhere = url.set(database=f'{tmp_path}/no/where.db' if url.get_backend_name() == 'sqlite' else 'nowhere')
     for command in COMMANDS:
-        status, [line] = told(command, tmp_path, nowhere.render_as_string(hide_password=False))
+        status, [line] = run_command(command, tmp_path, nowhere.render_as_string(hide_password=False))
         assert status == 1 and line.startswith('computeapi: The database cannot be used: ')
 
 

@@ -90,8 +90,8 @@ def attach(api, settle):
 
 
 @pytest.fixture
-def tell(api):
-    """tell('volume-extended', server, '2.51', tag=volume): the response to an external event."""
+def send_event(api):
+    """send_event('volume-extended', server, '2.51', tag=volume): the response to an external event."""
 
     def post(name, server, version, **kwargs):
         event = {'name': name, 'server_uuid': server, **kwargs}

@@ -4,12 +4,12 @@ from tests.api.servers.conftest import BOB, IMAGE
 from tests.history.conftest import ADMIN, OTHER
 
 
-def test_2_51_volumes_in_use_are_extended(api, cloud, server, attach, tell, settle):
+def test_2_51_volumes_in_use_are_extended(api, cloud, server, attach, send_event, settle):
     """The project can also see the events of an action."""
     volume = cloud.volume()
     attach(server, volume)
-    assert tell('volume-extended', server, '2.50', tag=volume).status == 400
-    assert tell('volume-extended', server, '2.51', tag=volume).status == 200
+    assert send_event('volume-extended', server, '2.50', tag=volume).status == 400
+    assert send_event('volume-extended', server, '2.51', tag=volume).status == 200
     settle()
     path = f'/servers/{server}/os-instance-actions'
     extended = api.get(path, '2.51', as_=BOB).json['instanceActions'][0]

@@ -70,9 +70,9 @@ def test_2_75_one_form_of_a_server_of_no_swap_and_of_no_servers(api, cloud, serv
     assert new.keys() - old.keys() <= {'servers'} and 'servers' in new
 
 
-def test_2_76_the_power_of_a_server_changes_from_outside(api, server, tell, settle, show):
-    assert tell('power-update', server, '2.75', tag='POWER_OFF').status == 400
-    assert tell('power-update', server, '2.76', tag='POWER_OFF').status == 200
+def test_2_76_the_power_of_a_server_changes_from_outside(api, server, send_event, settle, show):
+    assert send_event('power-update', server, '2.75', tag='POWER_OFF').status == 400
+    assert send_event('power-update', server, '2.76', tag='POWER_OFF').status == 200
     settle()
     assert show(server)['status'] == 'SHUTOFF'
     (action, *_) = api.get(f'/servers/{server}/os-instance-actions').json['instanceActions']

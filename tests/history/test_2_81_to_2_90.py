@@ -12,9 +12,9 @@ def test_2_81_images_are_cached_ahead(api, cloud):
     assert api.post(path, {'cache': []}, '2.81').status == 400
 
 
-def test_2_82_an_accelerator_tells_that_it_was_bound(server, tell):
-    assert tell('accelerator-request-bound', server, '2.81', tag='arq').status == 400
-    assert tell('accelerator-request-bound', server, '2.82', tag='arq').status == 200
+def test_2_82_an_accelerator_tells_that_it_was_bound(server, send_event):
+    assert send_event('accelerator-request-bound', server, '2.81', tag='arq').status == 400
+    assert send_event('accelerator-request-bound', server, '2.82', tag='arq').status == 200
 
 
 def test_2_83_everybody_filters_by_more_attributes(api, server):

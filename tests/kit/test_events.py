@@ -253,7 +253,7 @@ def history(most=10):
     return Events(datetime.now, most)
 
 
-def tell(events, *changes):
+def emit(events, *changes):
     events.settle(events.expect(changes), committed=True)
 
 
@@ -271,7 +271,7 @@ def test_who_does_not_want_them_has_lost_none():
     events = history(most=2)
     with events.reading(EventFilter(type='server'), 0, lambda: None) as reader:
         for number in range(5):
-            tell(events, volume(str(number), None, {'status': 'x'}))
+            emit(events, volume(str(number), None, {'status': 'x'}))
         assert (reader.take(), reader.lost) == ([], 0)
     with events.reading(EventFilter(type='volume'), 0, lambda: None) as reader:
         assert [event.id for event in reader.take()] == [4, 5]
@@ -281,9 +281,9 @@ def test_who_does_not_want_them_has_lost_none():
 def test_who_is_too_slow_in_python_is_told():
     events = history(most=2)
     following = events.follow(since=0, timeout=0)
-    tell(events, volume('a', None, {'status': 'x'}))
+    emit(events, volume('a', None, {'status': 'x'}))
     assert next(following).name == 'a'
-    tell(events, *(volume(name, None, {'status': 'x'}) for name in 'bcde'))
+    emit(events, *(volume(name, None, {'status': 'x'}) for name in 'bcde'))
     with pytest.raises(Gone, match='2 events'):
         next(following)
     assert not events.readers
@@ -291,7 +291,7 @@ def test_who_is_too_slow_in_python_is_told():
 
 def test_numbers_of_another_cloud_are_none_of_this_one():
     events = history()
-    tell(events, volume('a', None, {'status': 'x'}))
+    emit(events, volume('a', None, {'status': 'x'}))
     assert [event.name for event in events.entries(since=50)] == ['a']
     with events.reading(EventFilter(), 50, lambda: None) as reader:
         assert [event.name for event in reader.take()] == ['a']
@@ -415,9 +415,9 @@ def test_who_is_too_slow_is_told_and_may_come_again(cloud):
         request = f'GET /control/events HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\n{TOKEN_HEADER}: '
         connection.sendall(f'{request}{cloud.control_token}\r\n\r\n'.encode())
         eventually(lambda: cloud.events.readers)
-        tell(cloud.events, *many)
+        emit(cloud.events, *many)
         # This listener read nothing while far more events happened than are kept.
-        tell(cloud.events, *many * 201)
+        emit(cloud.events, *many * 201)
         data = b''
         while not data.endswith(b'0\r\n\r\n'):
             assert (piece := connection.recv(2**20))
@@ -432,7 +432,7 @@ def test_who_is_too_slow_is_told_and_may_come_again(cloud):
 
 @pytest.mark.parametrize('version', ['1.0', '1.1'])
 def test_who_asks_no_more_gets_what_there_is_and_the_end(cloud, version):
-    tell(cloud.events, volume('there', None, {'status': 'x'}))
+    emit(cloud.events, volume('there', None, {'status': 'x'}))
     with socket.create_connection(('127.0.0.1', int(cloud.url.rpartition(':')[2])), timeout=TIMEOUT) as connection:
         request = f'GET /control/events?since={cloud.events.last - 1} HTTP/{version}\r\nHost: a\r\n'
         connection.sendall(f'{request}Accept: text/event-stream\r\n{TOKEN_HEADER}: '.encode())

@@ -90,7 +90,7 @@ def seeded(seed=7, **more):
     return Cloud(hosts=2, seed=seed, **more)
 
 
-def tell(http):
+def story(http):
     """A story that creates something of nearly every kind."""
     web = http.server(key_name=key(http))
     [seen] = http.settled(web)
@@ -163,7 +163,7 @@ def test_a_story_has_the_same_ids_addresses_and_passwords_each_time(client):
             # The content of a server's snapshot depends on the time.
             cloud.clock.freeze(MOMENT)
             http = client(cloud)
-            tell(http)
+            story(http)
             told.append((http.answers, http.request_ids, dict(cloud.passwords), everything(cloud)))
     (answers, request_ids, passwords, document), again = told
     assert answers == again[0]

@@ -146,15 +146,15 @@ def bound(service, monkeypatch):
 
 
 @pytest.fixture
-def tell(api, settle):
-    """tell(server, port): the network service reports the port as plugged."""
+def report_plugged(api, settle):
+    """report_plugged(server, port): the network service reports the port as plugged."""
 
-    def told(server_id, port_id, status='completed'):
+    def report(server_id, port_id, status='completed'):
         event = {'name': 'network-vif-plugged', 'server_uuid': server_id, 'tag': port_id, 'status': status}
         assert api.post(EVENTS, {'events': [event]}).status == 200
         settle()
 
-    return told
+    return report
 
 
 @pytest.fixture
@@ -177,23 +177,23 @@ def hosts_of(store, server_id):
     return store.query(allocations.hosts_of, server_id)
 
 
-def test_a_live_migration_waits_for_the_other_host(api, store, migrating, state, bound, tell, settle):
+def test_a_live_migration_waits_for_the_other_host(api, store, migrating, state, bound, report_plugged, settle):
     server_id, port_id = migrating()
     before = state(server_id)[-1]
     assert state(server_id)[0] == 'MIGRATING' and move(api)['status'] == 'preparing'
     settle()
     assert len(hosts_of(store, server_id)) == 2 and bound[port_id] == {move(api)['dest_compute']}
-    tell(server_id, str(uuid.uuid4()))
+    report_plugged(server_id, str(uuid.uuid4()))
     assert move(api)['status'] == 'preparing'
-    tell(server_id, port_id)
+    report_plugged(server_id, port_id)
     status, *_, host = state(server_id)
     assert status == 'ACTIVE' and host != before and hosts_of(store, server_id) == {host}
     assert move(api)['status'] == 'completed'
 
 
-def test_what_is_told_while_nobody_waits_is_no_sign(api, migrating, server, tell, state, bound, service):
+def test_what_is_told_while_nobody_waits_is_no_sign(api, migrating, server, report_plugged, state, bound, service):
     [port] = service.networks.ports(NEUTRON, server_ids=[server])
-    tell(server, port.id)
+    report_plugged(server, port.id)
     migrating()
     assert move(api)['status'] == 'preparing'
 
@@ -216,7 +216,7 @@ def test_it_does_not_wait_for_what_is_never_told(api, cloud, act, server, state)
 @pytest.mark.parametrize('fatal', [True, False])
 @pytest.mark.parametrize('how', ['silence', 'failure'])
 def test_a_host_whose_ports_are_not_connected(
-    api, store, service, migrating, state, bound, tell, settle, history, how, fatal
+    api, store, service, migrating, state, bound, report_plugged, settle, history, how, fatal
 ):
     service.conf.set_override('vif_plugging_timeout', 1 if how == 'silence' else 300)
     service.conf.set_override('vif_plugging_is_fatal', fatal)
@@ -226,7 +226,7 @@ def test_a_host_whose_ports_are_not_connected(
         time.sleep(1.1)
         settle()
     else:
-        tell(server_id, port_id, 'failed')
+        report_plugged(server_id, port_id, 'failed')
     status, _, _, task, host = state(server_id)
     assert (status, task) == ('ACTIVE', None) and hosts_of(store, server_id) == {host}
     assert bound[port_id] <= {host} and problems(store) == []
@@ -248,11 +248,11 @@ def test_who_waits_can_be_told_to_stay(api, store, migrating, state, bound, sett
     assert bound[port_id] == set() and move(api)['status'] == 'cancelled'
 
 
-def test_what_was_told_outlasts_who_waited(migrating, state, tell, die, settle, service):
+def test_what_was_told_outlasts_who_waited(migrating, state, report_plugged, die, settle, service):
     """The process dies just as it continues."""
     server_id, port_id = migrating()
     before = state(server_id)[-1]
-    die(service.hypervisor.behaviour, 'wait', lambda: tell(server_id, port_id))
+    die(service.hypervisor.behaviour, 'wait', lambda: report_plugged(server_id, port_id))
     assert state(server_id)[0] == 'ACTIVE' and state(server_id)[-1] != before
 
 
