@@ -364,7 +364,7 @@ class Service:
             if isinstance(backend, registry.Recoverable):
                 backend.recover()
 
-    def found_otherwise(self) -> None:
+    def state_replaced(self) -> None:
         """Drop all cached state: the contents of the store were replaced."""
         for backend in (self.identity, self.images, self.networks, self.volumes, self.shares):
             if isinstance(backend, registry.HasCache):

@@ -12,6 +12,7 @@ from computeapi.api.servers import schemas
 from computeapi.api.types import (
     BOOLEAN,
     INTEGER,
+    LENIENT_BOOLEAN,
     LINKS,
     MAX_INTEGER,
     NAME,
@@ -19,12 +20,11 @@ from computeapi.api.types import (
     NONEMPTY,
     NULLABLE_STRING,
     POSITIVE,
-    SPOKEN_BOOLEAN,
     STRING,
     TEXTS,
     check_key,
 )
-from computeapi.booleans import spoken
+from computeapi.booleans import is_true
 from computeapi.errors import Invalid
 from computeapi.versions import added, changed, removed
 from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Field, Policy, View, attr
@@ -100,7 +100,7 @@ CREATE_BODY = lone(
             'OS-FLV-EXT-DATA:ephemeral': NON_NEGATIVE,
             'swap': NON_NEGATIVE,
             'rxtx_factor': removed(TRIMMED, RXTX),
-            'os-flavor-access:is_public': SPOKEN_BOOLEAN,
+            'os-flavor-access:is_public': LENIENT_BOOLEAN,
             'description': added(DESCRIBED, DESCRIPTION),
         },
         required=['name', 'ram', 'vcpus', 'disk'],
@@ -181,7 +181,7 @@ class Flavors(ComputeController):
             ephemeral_gb=int(flavor.get('OS-FLV-EXT-DATA:ephemeral', 0)),
             swap=int(flavor.get('swap', 0)),
             rxtx_factor=factor(flavor.get('rxtx_factor', 1.0)),
-            is_public=spoken(flavor.get('os-flavor-access:is_public', True)),
+            is_public=is_true(flavor.get('os-flavor-access:is_public', True)),
             description=flavor.get('description'),
         )
         return {'flavor': FLAVOR.render(req, created)}

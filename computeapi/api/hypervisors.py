@@ -8,11 +8,11 @@ from computeapi.api.controller import ComputeController
 from computeapi.api.types import (
     HOST,
     INTEGER,
+    LENIENT_BOOLEAN,
     LINKS,
     NULLABLE_INTEGER,
     NULLABLE_STRING,
     OBJECT,
-    SPOKEN_BOOLEAN,
     STRING,
     UUID,
     uuid_id,
@@ -38,7 +38,7 @@ PAGED, BY_UUID, NO_USAGE = '2.33', '2.53', '2.88'
 
 # ------------------------------------------------------------------ requests
 
-WITH_SERVERS = added(BY_UUID, SPOKEN_BOOLEAN)
+WITH_SERVERS = added(BY_UUID, LENIENT_BOOLEAN)
 ONCE = changed({'2.1': False, BY_UUID: True})
 LIST_QUERY = query(
     pages.parameters(PAGED) | {'hypervisor_hostname_pattern': added(BY_UUID, HOST), 'with_servers': WITH_SERVERS},

@@ -6,7 +6,7 @@ from typing import Any
 from computeapi.api import pages
 from computeapi.api.controller import ComputeController
 from computeapi.api.types import DATETIME, INTEGER, LINKS, NULLABLE_INTEGER, NULLABLE_STRING, STRING, bare
-from computeapi.booleans import spoken
+from computeapi.booleans import is_true
 from computeapi.compute.servers.live_migration import UNDER_WAY
 from computeapi.db.server_migrations import Migration
 from computeapi.states import MigrationType
@@ -142,7 +142,7 @@ class Migrations(ComputeController):
         filters = {name: req.parameter(name) for name in FILTERS if name in req.query}
         if filters.get('project_id') != req.context.project_id:
             req.check(ALL_PROJECTS)
-        if spoken(req.parameter('hidden')):
+        if is_true(req.parameter('hidden')):
             # Hidden migrations are those that were cleaned up, which are not kept here.
             return {'migrations': []}
         since, before = period_of(req)

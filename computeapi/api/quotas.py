@@ -5,8 +5,8 @@ from operator import itemgetter
 from typing import Any
 
 from computeapi.api.controller import ComputeController
-from computeapi.api.types import INTEGER, MAX_INTEGER, SPOKEN_BOOLEAN, STRING, TEXT
-from computeapi.booleans import spoken
+from computeapi.api.types import INTEGER, LENIENT_BOOLEAN, MAX_INTEGER, STRING, TEXT
+from computeapi.booleans import is_true
 from computeapi.compute.quotas import NETWORK
 from computeapi.errors import Invalid
 from computeapi.versions import added, removed
@@ -51,7 +51,7 @@ def chosen(facts: dict[str, Any]) -> dict[str, int]:
 # ------------------------------------------------------------------ requests
 
 QUOTA = {'type': ['integer', 'string'], 'pattern': '^-?[0-9]+$', 'minimum': -1, 'maximum': MAX_INTEGER}
-UPDATE_BODY = lone('quota_set', closed(each_resource(lambda name: QUOTA, NO_NETWORKS) | {'force': SPOKEN_BOOLEAN}))
+UPDATE_BODY = lone('quota_set', closed(each_resource(lambda name: QUOTA, NO_NETWORKS) | {'force': LENIENT_BOOLEAN}))
 USER_QUERY = query({'user_id': STRING}, strict='2.75')
 # The value is stored, so it must fit its column.
 UPDATE_QUERY = query({'user_id': TEXT}, strict='2.75')
@@ -107,7 +107,7 @@ class QuotaSets(ComputeController):
         """Change quotas of a project, or of one user in it."""
         self.cloud.projects.check(req.context, id)
         facts = body['quota_set']
-        force = spoken(facts.get('force', False))
+        force = is_true(facts.get('force', False))
         limits = self.cloud.quotas.set_limits(id, chosen(facts), user_id=user_of(req), force=force)
         return {'quota_set': UPDATED.render(req, limits)}
 

@@ -7,10 +7,10 @@ from computeapi.api.types import (
     BOOLEAN,
     HOST,
     INTEGER,
+    LENIENT_BOOLEAN,
     NONEMPTY,
     NULLABLE_DATETIME,
     NULLABLE_STRING,
-    SPOKEN_BOOLEAN,
     STRING,
     UUID,
     bare,
@@ -18,7 +18,7 @@ from computeapi.api.types import (
     uuid_id,
 )
 from computeapi.api.unreachable import BEHAVIOUR, STATUS, either, render_all
-from computeapi.booleans import spoken
+from computeapi.booleans import is_true
 from computeapi.compute.services import ServiceStatus
 from computeapi.errors import Invalid, NotFound
 from computeapi.versions import added, changed
@@ -40,13 +40,14 @@ NAMED = {'host': HOST, 'binary': NONEMPTY}
 UPDATE_BODY = changed(
     {
         '2.1': closed(
-            NAMED | {'disabled_reason': NONEMPTY, 'forced_down': added(FORCED_DOWN, SPOKEN_BOOLEAN)}, ['host', 'binary']
+            NAMED | {'disabled_reason': NONEMPTY, 'forced_down': added(FORCED_DOWN, LENIENT_BOOLEAN)},
+            ['host', 'binary'],
         ),
         BY_UUID: closed(
             {
                 'status': one_of('enabled', 'disabled'),
                 'disabled_reason': NONEMPTY,
-                'forced_down': SPOKEN_BOOLEAN,
+                'forced_down': LENIENT_BOOLEAN,
             }
         ),
     }
@@ -140,7 +141,7 @@ class Services(ComputeController):
         if action == 'enable':
             return self.cloud.services.enable(req.context, service)
         if action == 'force-down':
-            return self.cloud.services.force_down(req.context, service, spoken(body['forced_down']))
+            return self.cloud.services.force_down(req.context, service, is_true(body['forced_down']))
         reason = body['disabled_reason'] if action == 'disable-log-reason' else None
         return self.cloud.services.disable(req.context, service, reason)
 
@@ -158,7 +159,7 @@ class Services(ComputeController):
             raise Invalid("No updates were requested. Fields 'status' or 'forced_down' should be specified.")
         # The change that may be refused comes first, so that nothing is changed in that case.
         if 'forced_down' in body:
-            status = self.cloud.services.force_down(req.context, status.service, spoken(body['forced_down']))
+            status = self.cloud.services.force_down(req.context, status.service, is_true(body['forced_down']))
         if wanted == 'enabled':
             status = self.cloud.services.enable(req.context, status.service)
         elif wanted == 'disabled':

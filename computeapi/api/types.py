@@ -10,7 +10,7 @@ from typing import Any
 
 from oslo_utils.uuidutils import is_uuid_like
 
-from computeapi.booleans import FALSE, TRUE, spoken
+from computeapi.booleans import FALSE, TRUE, is_true
 from computeapi.db.listing import MAX_DIGITS
 from computeapi.errors import Invalid
 from computeapi.versions import changed
@@ -38,7 +38,7 @@ LINKS = array(closed({'rel': STRING, 'href': STRING, 'type': STRING}, ['rel', 'h
 MAX_INTEGER = 2**31 - 1
 DIGITS = sys.int_info.default_max_str_digits
 """The longest text that Python converts to a number."""
-SPOKEN_BOOLEAN = {'type': ['boolean', 'string'], 'enum': [True, *TRUE, False, *FALSE]}
+LENIENT_BOOLEAN = {'type': ['boolean', 'string'], 'enum': [True, *TRUE, False, *FALSE]}
 UNBOUNDED = {'type': ['integer', 'string'], 'pattern': '^[0-9]*$', 'minLength': 1, 'maxLength': DIGITS, 'minimum': 0}
 COUNT = UNBOUNDED | {'minimum': 1, 'maximum': MAX_INTEGER}
 # The error for an empty text must be the same as for any other malformed one.
@@ -91,7 +91,7 @@ def is_forced(wanted: Mapping[str, Any], *, host_is_checked: bool) -> bool:
     host = wanted.get('host')
     if 'force' not in wanted:
         return host is not None and not host_is_checked
-    force = spoken(wanted['force'])
+    force = is_true(wanted['force'])
     if force and not host:
         raise Invalid("Can't force to a non-provided destination")
     return force

@@ -8,16 +8,16 @@ from computeapi.api.controller import ComputeController
 from computeapi.api.gone import PROXIES
 from computeapi.api.types import (
     INTEGER,
+    LENIENT_BOOLEAN,
     NULLABLE_STRING,
     OBJECT,
     POSITIVE,
-    SPOKEN_BOOLEAN,
     STRING,
     TEXT,
     exact_date,
 )
 from computeapi.backends.volume import Volume
-from computeapi.booleans import spoken
+from computeapi.booleans import is_true
 from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, attr
 from computeapi.web.controller import operation
 from computeapi.web.paging import window_of
@@ -50,7 +50,7 @@ NEW_VOLUME = closed(
     required=['size'],
 )
 NEW_SNAPSHOT = closed(
-    {'volume_id': STRING, 'force': SPOKEN_BOOLEAN, 'display_name': TEXT, 'display_description': TEXT},
+    {'volume_id': STRING, 'force': LENIENT_BOOLEAN, 'display_name': TEXT, 'display_description': TEXT},
     required=['volume_id'],
 )
 
@@ -177,7 +177,7 @@ class Snapshots(ComputeController):
             wanted['volume_id'],
             name=wanted.get('display_name'),
             description=wanted.get('display_description'),
-            force=spoken(wanted.get('force', False)),
+            force=is_true(wanted.get('force', False)),
         )
         return {'snapshot': SNAPSHOT.render(req, snapshot)}
 

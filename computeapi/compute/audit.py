@@ -49,7 +49,7 @@ class Finding(NamedTuple):
 
     what: str
     server_id: str
-    mend: Callable[[], None] | None
+    repair: Callable[[], None] | None
     owner: str = 'server'
 
     def __str__(self) -> str:
@@ -77,15 +77,15 @@ class CloudAudit:
 
     def _repaired(self, findings: Iterable[Finding]) -> Iterator[tuple[Finding, bool]]:
         for finding in findings:
-            mended = self._mend(finding)
-            LOG.warning('Found %s; it is %s', finding, 'repaired' if mended else 'left alone')
-            yield finding, mended
+            repaired = self._repair(finding)
+            LOG.warning('Found %s; it is %s', finding, 'repaired' if repaired else 'left alone')
+            yield finding, repaired
 
-    def _mend(self, finding: Finding) -> bool:
-        if finding.mend is None:
+    def _repair(self, finding: Finding) -> bool:
+        if finding.repair is None:
             return False
         try:
-            finding.mend()
+            finding.repair()
         except Error:
             LOG.exception('The audit could not repair %s', finding)
             return False
@@ -102,8 +102,8 @@ class CloudAudit:
 
     def claims(self) -> Iterator[Finding]:
         for server_id, host, alive in self.store.query(audits.stray_claims, MAX_FINDINGS):
-            mend = self._settle if alive else self._give_back
-            yield Finding(f'the claim on {host}', server_id, partial(mend, server_id, host))
+            repair = self._settle if alive else self._give_back
+            yield Finding(f'the claim on {host}', server_id, partial(repair, server_id, host))
 
     def use(self) -> Iterator[Finding]:
         """Hosts whose counted usage differs from the claims on them."""
@@ -125,7 +125,7 @@ class CloudAudit:
 
     def _strays(self, found: Collection[tuple[str, str]]) -> Iterator[Finding]:
         """At most STRAYS stray machines among these (server, host) pairs of one host, first those to be removed."""
-        strays = sorted(self._all_strays(found), key=lambda finding: finding.mend is None)
+        strays = sorted(self._all_strays(found), key=lambda finding: finding.repair is None)
         return iter(strays[:STRAYS])
 
     def _all_strays(self, found: Collection[tuple[str, str]]) -> Iterator[Finding]:
@@ -140,8 +140,8 @@ class CloudAudit:
                 owner = 'a server that was never there' if server_id in known else 'an unknown server'
                 yield Finding(f'the machine on {host}', server_id, None, owner)
             elif server_id in unheld and (server_id, host) not in claimed:
-                mend = partial(placement.remove_stray, self.platform, server_id, host)
-                yield Finding(f'the machine on {host}', server_id, mend)
+                repair = partial(placement.remove_stray, self.platform, server_id, host)
+                yield Finding(f'the machine on {host}', server_id, repair)
 
     def belongings(self) -> Iterator[Finding]:
         """Ports and volumes that are still attached to recently deleted servers."""
@@ -176,7 +176,7 @@ class CloudAudit:
             return
         try:
             for found in itertools.islice(mirror.differences(), MAX_FINDINGS):
-                yield Finding(f'{found.what} in Placement', found.name, partial(mirror.mend, found), found.owner)
+                yield Finding(f'{found.what} in Placement', found.name, partial(mirror.repair, found), found.owner)
         except NeighbourAway:
             LOG.warning('Placement is unavailable: its records are not audited')
 

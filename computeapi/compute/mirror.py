@@ -255,7 +255,7 @@ class Mirror:
         elif _is_ours(stored, {consumer_id} if server_id else ()):
             yield Difference(what, 'server', server_id or consumer_id, CONSUMER, consumer_id)
 
-    def mend(self, difference: Difference) -> None:
+    def repair(self, difference: Difference) -> None:
         """Send it again now; ConcurrentUpdate if it was not accepted, in which case it stays pending."""
         self.store.change(changes.note, difference.kind, [difference.id])
         change = self.store.query(changes.get, difference.kind, difference.id)

@@ -120,7 +120,7 @@ class Quotas:
     def _check_limits(
         self, connection: sa.Connection, project_id: str, user_id: str | None, changes: Mapping[str, int]
     ) -> None:
-        given = rows.given_to_users(connection, project_id, besides=user_id)
+        given = rows.given_to_users(connection, project_id, exclude=user_id)
         used = rows.usage(connection, project_id, user_id)
         project = self._limits(connection, project_id)
         for resource, limit in changes.items():

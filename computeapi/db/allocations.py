@@ -90,12 +90,12 @@ def hosts_of(connection: sa.Connection, server_id: str) -> set[str]:
     return set(connection.scalars(_hosts_of(server_id)))
 
 
-def members(connection: sa.Connection, group_id: str, besides: str) -> dict[str, int]:
-    """By host, how many servers of the group other than *besides* hold something of it."""
+def members(connection: sa.Connection, group_id: str, exclude: str) -> dict[str, int]:
+    """By host, how many servers of the group other than *exclude* hold something of it."""
     statement = (
         sa.select(allocations.c.host, sa.func.count())
         .join(servers, servers.c.uuid == allocations.c.server_id)
-        .where(servers.c.server_group_id == group_id, allocations.c.server_id != besides)
+        .where(servers.c.server_group_id == group_id, allocations.c.server_id != exclude)
         .group_by(allocations.c.host)
     )
     return {host: int(count) for host, count in connection.execute(statement)}

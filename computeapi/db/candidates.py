@@ -21,7 +21,7 @@ class Choice(NamedTuple):
 
     up: the service is enabled, and was seen `since`.  zone: in the zone whose aggregates are `zone`, of `zones`, all
     that put hosts into a zone; `unzoned`: hosts without a zone, too.  host, node, cell: of that name.  among: one of
-    `suitable`.  besides: none of `ignored`.  order: the sizes by which hosts are sorted, most room left first.
+    `suitable`.  skips_ignored: none of `ignored`.  order: the sizes by which hosts are sorted, most room left first.
     """
 
     up: bool = False
@@ -31,7 +31,7 @@ class Choice(NamedTuple):
     node: bool = False
     cell: bool = False
     among: bool = False
-    besides: bool = False
+    skips_ignored: bool = False
     order: tuple[str, ...] = ()
 
 
@@ -74,7 +74,7 @@ def _conditions(choice: Choice) -> list[sa.ColumnElement[bool]]:
             conditions.append(hypervisors.c[column] == sa.bindparam(f'its_{column}'))
     if choice.among:
         conditions.append(hypervisors.c.host.in_(sa.bindparam('suitable', expanding=True)))
-    if choice.besides:
+    if choice.skips_ignored:
         conditions.append(hypervisors.c.host.not_in(sa.bindparam('ignored', expanding=True)))
     return conditions
 

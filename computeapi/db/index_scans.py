@@ -33,7 +33,7 @@ class IndexScan(NamedTuple):
     """The rows with these values in the first columns of an index (None: NULL), in the order of the next columns.
 
     keys: the number of those columns; none is ever NULL, except that the first may be with *present*, which omits rows
-    without a value in it.  where: further conditions that the index covers.  besides: conditions that it does not
+    without a value in it.  where: further conditions that the index covers.  uncovered: conditions that it does not
     cover.
     """
 
@@ -43,7 +43,7 @@ class IndexScan(NamedTuple):
     descending: bool
     present: bool = False
     where: tuple[Clause, ...] = ()
-    besides: tuple[Clause, ...] = ()
+    uncovered: tuple[Clause, ...] = ()
 
     @property
     def table(self) -> sa.Table:
@@ -73,7 +73,7 @@ def rows(
             break
         statement = _statement(connection.dialect.name, select, shape, same)
         within = () if until is None else _until(scan, until, is_tie=bool(same))
-        statement = _narrowed(statement, (*scan.where, *scan.besides, *within), limit is not None)
+        statement = _narrowed(statement, (*scan.where, *scan.uncovered, *within), limit is not None)
         row_limit = {} if limit is None else {LIMIT: limit - len(found)}
         found += connection.execute(statement, values | row_limit).all()
     return found
@@ -113,12 +113,13 @@ def _fenced(select: sa.Select[Any], scan: IndexScan, after: Place | None, size: 
     shape, values = _shape(scan, None)
     # For PostgreSQL, columns that are NULL must be part of the order; columns with a fixed value must not.
     order = [column for column, is_null in zip(scan.along.columns, shape.fixed, strict=False) if is_null] + scan.order
-    asked = [part for clause in scan.besides for part in iterate(clause) if getattr(part, 'table', None) is scan.table]
+    parts = (part for clause in scan.uncovered for part in iterate(clause))
+    asked = [part for part in parts if getattr(part, 'table', None) is scan.table]
     columns = sa.select(*dict.fromkeys((*select.selected_columns, *order, *asked)))
     some = _statement('postgresql', columns, shape, None).params(values).where(*scan.where, *_beyond(scan, after))
     some = some.limit(size + 1)
     those = ClauseAdapter(some.subquery()).traverse
-    fitting = sa.select(*map(those, select.selected_columns)).where(*map(those, scan.besides))
+    fitting = sa.select(*map(those, select.selected_columns)).where(*map(those, scan.uncovered))
     return fitting.order_by(*(each.desc() if scan.descending else each.asc() for each in map(those, order)))
 
 
@@ -140,7 +141,7 @@ def _shape(scan: IndexScan, after: Place | None) -> tuple[IndexScan, dict[str, A
     """The cacheable part of a scan, and the statement parameters; its `fixed` says which values are NULL."""
     values = {f'fixed_{number}': value for number, value in enumerate(scan.fixed) if value is not None}
     values |= {f'place_{number}': value for number, value in enumerate(after or ())}
-    return scan._replace(fixed=tuple(value is None for value in scan.fixed), where=(), besides=()), values
+    return scan._replace(fixed=tuple(value is None for value in scan.fixed), where=(), uncovered=()), values
 
 
 @functools.lru_cache(maxsize=1024)

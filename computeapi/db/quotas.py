@@ -72,11 +72,11 @@ def _bounds(
     return found
 
 
-def given_to_users(connection: sa.Connection, project_id: str, besides: str | None = None) -> dict[str, int]:
+def given_to_users(connection: sa.Connection, project_id: str, exclude: str | None = None) -> dict[str, int]:
     """By resource, the sum of the limits of individual users in the project (except one)."""
     statement = (
         sa.select(quotas.c.resource, sa.func.sum(quotas.c.hard_limit))
-        .where(quotas.c.project_id == project_id, quotas.c.user_id.not_in([EVERYBODY, besides or EVERYBODY]))
+        .where(quotas.c.project_id == project_id, quotas.c.user_id.not_in([EVERYBODY, exclude or EVERYBODY]))
         .where(quotas.c.hard_limit > 0)
         .group_by(quotas.c.resource)
     )

@@ -122,7 +122,7 @@ def _having_one_of(reach: Reach, descending: bool, values: Sequence['Value']) ->
 
 def _having(reach: Reach, descending: bool, value: 'Value') -> IndexScan:
     fixed = (None, value.value)
-    return IndexScan(BY[value.key], fixed, len(TIES), descending, where=reach.owned(), besides=value.where)
+    return IndexScan(BY[value.key], fixed, len(TIES), descending, where=reach.owned(), uncovered=value.where)
 
 
 # ------------------------------------------------------------------ values that filters accept

@@ -155,7 +155,7 @@ class Pager:
         for scan, after in self._further(some):
             room = None if self.page.limit is None else self.page.limit - len(found)
             if room != 0:
-                scan = scan._replace(besides=(*scan.besides, *where))
+                scan = scan._replace(uncovered=(*scan.uncovered, *where))
                 found += index_scans.rows(self.connection, self.records.select, scan, after, room)
         return self.records.of(found)
 
@@ -173,7 +173,7 @@ class Pager:
             if number == 1 and not will_be_full and (told := otherwise()) is not None:
                 return told
             after, end = end, index_scans.place_at(self.connection, scan, end, size)
-            narrow = scan._replace(besides=(*scan.besides, *where))
+            narrow = scan._replace(uncovered=(*scan.uncovered, *where))
             room = self.page.limit - len(found)
             found += index_scans.stretch(self.connection, self.records.select, narrow, after, end, size, room)
             looked_at += size

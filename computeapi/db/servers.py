@@ -147,9 +147,9 @@ def hosts_of(connection: sa.Connection, server_ids: Collection[str]) -> dict[str
     return dict(found.all())
 
 
-def members_on(connection: sa.Connection, group_id: str, besides: str) -> dict[str, int]:
-    """By host, how many servers of a group other than *besides* it has."""
-    there = (servers.c.deleted_at.is_(None), servers.c.host.is_not(None), servers.c.uuid != besides)
+def members_on(connection: sa.Connection, group_id: str, exclude: str) -> dict[str, int]:
+    """By host, how many servers of a group other than *exclude* it has."""
+    there = (servers.c.deleted_at.is_(None), servers.c.host.is_not(None), servers.c.uuid != exclude)
     counts = sa.select(servers.c.host, sa.func.count()).where(servers.c.server_group_id == group_id, *there)
     return dict(connection.execute(counts.group_by(servers.c.host)).all())
 

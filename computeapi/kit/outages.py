@@ -90,7 +90,7 @@ class Outages(ABC):
         for name in self.list():
             self.up(name)
 
-    def found_otherwise(self) -> None:
+    def state_replaced(self) -> None:
         """Apply the outages again after the state of the cloud was replaced; those of names that no longer exist are
         dropped."""
         self.names &= frozenset(self.known())
@@ -126,8 +126,8 @@ class CellOutages(Outages):
     def changed(self, name: str) -> None:
         self.service().cloud.cells.mark(name, down=name in self.names)
 
-    def found_otherwise(self) -> None:
-        super().found_otherwise()
+    def state_replaced(self) -> None:
+        super().state_replaced()
         for cell in self.service().cloud.cells.list():
             if cell.down != (cell.name in self.names):
                 self.changed(cell.name)

@@ -224,7 +224,7 @@ class Plans:
                     _keep_bounded(self._leaving, server.uuid, stay)
             return stay
 
-    def found_otherwise(self) -> None:
+    def state_replaced(self) -> None:
         """Forget all stays and reads: the state of the cloud was replaced."""
         with self._changed:
             self._stays.clear()

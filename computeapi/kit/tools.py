@@ -82,11 +82,11 @@ class Tools:
         """Begin, when the cloud has its initial content."""
         self.service = service
         self.snapshots = CloudSnapshots(service.store, directory, self.seed, self.accounts)
-        self.clock.on_change(service.found_otherwise, service.platform.tasks.wake)
+        self.clock.on_change(service.state_replaced, service.platform.tasks.wake)
         if self.cloud_file is not None:
             self.load(self.cloud_file)
         # A branch may start from a snapshot with cells that were down.
-        self.cells.found_otherwise()
+        self.cells.state_replaced()
         self.snapshot(INITIAL)
 
     def hasten(self, server_ids: Collection[str]) -> None:
@@ -120,15 +120,15 @@ class Tools:
         with self.standing_still(self.uploads.cut):
             self.snapshots.restore(name)
             record()
-            self.faults.found_otherwise()
-            self.plans.found_otherwise()
-            self._found_otherwise()
+            self.faults.state_replaced()
+            self.plans.state_replaced()
+            self._state_replaced()
 
-    def _found_otherwise(self) -> None:
+    def _state_replaced(self) -> None:
         """Notify everything that depends on the store that it was replaced."""
-        self.service.found_otherwise()
-        self.hosts.found_otherwise()
-        self.cells.found_otherwise()
+        self.service.state_replaced()
+        self.hosts.state_replaced()
+        self.cells.state_replaced()
         # What the work waited for may no longer apply, and plans must learn which servers wait now.
         self.service.platform.tasks.hasten_all()
 
@@ -151,7 +151,7 @@ class Tools:
             found = loading.load(self.service, source)
             self.seed.keep_apart(source.document)
             self.accounts.add(found)
-            self._found_otherwise()
+            self._state_replaced()
         return found
 
     def reset(self) -> None:

@@ -34,7 +34,7 @@ UNDER_WAY = ('is still', 'has power state 0', 'a task is left', 'never ended', '
 def populated(cloud, http):
     with cloud.tools.standing_still():
         populate(cloud.tools.service, SyntheticCloud(300, 8, 12, seed=3, now=utcnow()))
-        cloud.tools.service.found_otherwise()
+        cloud.tools.service.state_replaced()
     http.log_in()
     return cloud
 

@@ -27,14 +27,14 @@ from computeapi.api.types import (
     BARE_NAME,
     COUNT,
     HOST,
+    LENIENT_BOOLEAN,
     LINKS,
     NAME,
     NULLABLE_UUID,
-    SPOKEN_BOOLEAN,
     STRING,
     UUID,
 )
-from computeapi.booleans import spoken
+from computeapi.booleans import is_true
 from computeapi.compute.servers.creation import NetworkRequest, Plan, Rights, ServerRequest
 from computeapi.errors import Invalid
 from computeapi.versions import ABSENT, added, changed, removed
@@ -106,11 +106,11 @@ SERVER = closed(
         'personality': removed('2.57', array(FILE)),
         'availability_zone': NAME,
         **DISKS,
-        'config_drive': SPOKEN_BOOLEAN,
+        'config_drive': LENIENT_BOOLEAN,
         'key_name': NAME,
         'min_count': COUNT,
         'max_count': COUNT,
-        'return_reservation_id': SPOKEN_BOOLEAN,
+        'return_reservation_id': LENIENT_BOOLEAN,
         'security_groups': GROUPS,
         'user_data': changed({'2.0': USER_DATA | {'type': ['string', 'null']}, '2.1': USER_DATA}),
         'description': added(DESCRIPTIONS, DESCRIPTION),
@@ -179,7 +179,7 @@ class ServerCreation(ComputeController):
         server, wanted = body['server'], self.server_request(req, body)
         password = password_of(self.cloud.conf, server)
         plan = self.cloud.builder.create(req.context, replace(wanted, admin_pass=password), rights_of(req))
-        if spoken(server.get('return_reservation_id')):
+        if is_true(server.get('return_reservation_id')):
             return {'reservation_id': plan.reservation_id}
         return self.answer(req, plan, server, password)
 
@@ -251,7 +251,7 @@ def request_of(req: Request, body: Mapping[str, Any]) -> ServerRequest:
         security_groups=groups_of(server),
         key_name=server.get('key_name'),
         user_data=server.get('user_data'),
-        config_drive=spoken(server.get('config_drive')),
+        config_drive=is_true(server.get('config_drive')),
         disk_config=server.get('OS-DCF:diskConfig'),
         metadata=server.get('metadata', {}),
         personality=server.get('personality', ()),

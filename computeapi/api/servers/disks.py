@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from computeapi.api.servers.schemas import TAG
-from computeapi.api.types import MAX_INTEGER, NONEMPTY, NULLABLE_STRING, POSITIVE, SPOKEN_BOOLEAN, STRING, TEXT, UUID
-from computeapi.booleans import spoken
+from computeapi.api.types import LENIENT_BOOLEAN, MAX_INTEGER, NONEMPTY, NULLABLE_STRING, POSITIVE, STRING, TEXT, UUID
+from computeapi.booleans import is_true
 from computeapi.compute.servers.creation import Device
 from computeapi.compute.servers.creation.devices import bad, of_facts, of_old_facts
 from computeapi.errors import Invalid
@@ -21,7 +21,7 @@ COMMON = {
     'snapshot_id': UUID,
     'volume_size': POSITIVE,
     'device_name': NONEMPTY | {'pattern': '^[a-zA-Z0-9._/-]*$'},
-    'delete_on_termination': SPOKEN_BOOLEAN,
+    'delete_on_termination': LENIENT_BOOLEAN,
     'no_device': {},
     'connection_info': STRING,
 }
@@ -70,7 +70,7 @@ def devices_of(server: Mapping[str, Any]) -> dict[str, Any]:
 def plain(item: Mapping[str, Any]) -> dict[str, Any]:
     """The item with its flags as booleans."""
     deleted, absent = item.get('delete_on_termination'), item.get('no_device')
-    return {**item, 'delete_on_termination': spoken(deleted), 'no_device': bool(absent)}
+    return {**item, 'delete_on_termination': is_true(deleted), 'no_device': bool(absent)}
 
 
 def device(item: dict[str, Any], image_given: bool) -> Device:

@@ -4,8 +4,8 @@ from typing import Any
 
 from computeapi.api.servers.admin_password import password_of, shown_password
 from computeapi.api.servers.controller import ServerController, action
-from computeapi.api.types import HOST, SPOKEN_BOOLEAN, STRING, is_forced
-from computeapi.booleans import spoken
+from computeapi.api.types import HOST, LENIENT_BOOLEAN, STRING, is_forced
+from computeapi.booleans import is_true
 from computeapi.db.servers import Server
 from computeapi.errors import Invalid
 from computeapi.versions import ABSENT, added, changed, removed
@@ -21,9 +21,9 @@ STORAGE_IS_FOUND_OUT = '2.14'
 FACTS = closed(
     {
         'host': HOST,
-        'onSharedStorage': removed(STORAGE_IS_FOUND_OUT, SPOKEN_BOOLEAN),
+        'onSharedStorage': removed(STORAGE_IS_FOUND_OUT, LENIENT_BOOLEAN),
         'adminPass': STRING,
-        'force': changed({HOST_IS_CHECKED: SPOKEN_BOOLEAN, '2.68': ABSENT}),
+        'force': changed({HOST_IS_CHECKED: LENIENT_BOOLEAN, '2.68': ABSENT}),
     },
     required=[removed(STORAGE_IS_FOUND_OUT, 'onSharedStorage')],
 )
@@ -54,6 +54,6 @@ class ServerEvacuation(ServerController):
     def move(self, req: Request, server: Server, wanted: Any) -> None:
         host, behaviour = wanted.get('host'), req.behaviour
         force = is_forced(wanted, host_is_checked=bool(behaviour.host_is_checked))
-        if 'adminPass' in wanted and spoken(wanted.get('onSharedStorage', False)):
+        if 'adminPass' in wanted and is_true(wanted.get('onSharedStorage', False)):
             raise Invalid("admin password can't be changed on existing disk")
         self.cloud.evacuations.evacuate(req.context, server, host, force=force, start=bool(behaviour.start))

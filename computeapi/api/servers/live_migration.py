@@ -5,8 +5,8 @@ from typing import Any
 from computeapi.api.migrations import LISTED_LIVE_MIGRATION, LIVE_MIGRATION, SERVER_HOST
 from computeapi.api.servers.controller import ServerController, action
 from computeapi.api.servers.schemas import HOST_OR_NULL
-from computeapi.api.types import NOTHING, SPOKEN_BOOLEAN, is_forced
-from computeapi.booleans import FALSE, TRUE, spoken
+from computeapi.api.types import LENIENT_BOOLEAN, NOTHING, is_forced
+from computeapi.booleans import FALSE, TRUE, is_true
 from computeapi.compute.servers.changes import check
 from computeapi.compute.servers.live_migration import CANCEL, FORCE_COMPLETE, UNDER_WAY
 from computeapi.db.listing import MAX_DIGITS
@@ -40,10 +40,10 @@ DISKS_ARE_FOUND_OUT = '2.25'
 BLOCK_OR_AUTO = {'type': ['boolean', 'string'], 'enum': [True, *TRUE, False, *FALSE, 'auto']}
 FACTS = closed(
     {
-        'block_migration': changed({'2.1': SPOKEN_BOOLEAN, DISKS_ARE_FOUND_OUT: BLOCK_OR_AUTO}),
-        'disk_over_commit': removed(DISKS_ARE_FOUND_OUT, SPOKEN_BOOLEAN),
+        'block_migration': changed({'2.1': LENIENT_BOOLEAN, DISKS_ARE_FOUND_OUT: BLOCK_OR_AUTO}),
+        'disk_over_commit': removed(DISKS_ARE_FOUND_OUT, LENIENT_BOOLEAN),
         'host': HOST_OR_NULL,
-        'force': changed({HOST_IS_CHECKED: SPOKEN_BOOLEAN, '2.68': ABSENT}),
+        'force': changed({HOST_IS_CHECKED: LENIENT_BOOLEAN, '2.68': ABSENT}),
     },
     required=['block_migration', removed(DISKS_ARE_FOUND_OUT, 'disk_over_commit'), 'host'],
 )
@@ -67,7 +67,7 @@ class ServerLiveMigration(ServerController):
         req.check(LIVE_TO if host else LIVE, target_of(server))
         force = is_forced(wanted, host_is_checked=bool(req.behaviour.host_is_checked))
         check_first = not req.behaviour.checks_follow_the_answer
-        copies = None if wanted['block_migration'] == 'auto' else spoken(wanted['block_migration'])
+        copies = None if wanted['block_migration'] == 'auto' else is_true(wanted['block_migration'])
         self.cloud.live_migrations.live_migrate(
             req.context, server, host, force=force, check_first=check_first, copies=copies
         )

@@ -10,8 +10,8 @@ from computeapi.api.servers.controller import ServerController, action
 from computeapi.api.servers.create import CERTIFICATES, FILE, USER_DATA
 from computeapi.api.servers.schemas import DESCRIPTION, DISK_CONFIG, HOSTNAME, IPV4, IPV6, METADATA
 from computeapi.api.servers.view import READER_POLICIES, REBUILD
-from computeapi.api.types import NAME, NONEMPTY, NOTHING, SPOKEN_BOOLEAN, STRING, UUID
-from computeapi.booleans import spoken
+from computeapi.api.types import LENIENT_BOOLEAN, NAME, NONEMPTY, NOTHING, STRING, UUID
+from computeapi.booleans import is_true
 from computeapi.compute.servers.rebuild import RebuildRequest
 from computeapi.db.servers import Server
 from computeapi.versions import added, removed
@@ -32,7 +32,7 @@ BODY = closed(
         'imageRef': UUID,
         'adminPass': STRING,
         'metadata': METADATA,
-        'preserve_ephemeral': SPOKEN_BOOLEAN,
+        'preserve_ephemeral': LENIENT_BOOLEAN,
         'OS-DCF:diskConfig': DISK_CONFIG,
         'accessIPv4': IPV4,
         'accessIPv6': IPV6,
@@ -83,6 +83,6 @@ def request_of(req: Request, wanted: Mapping[str, Any]) -> RebuildRequest:
         changes=columns_of(wanted, CHANGES),
         disk_config=wanted.get('OS-DCF:diskConfig'),
         personality=wanted.get('personality', ()),
-        preserve_ephemeral=spoken(wanted.get('preserve_ephemeral')),
+        preserve_ephemeral=is_true(wanted.get('preserve_ephemeral')),
         even_on_volume=bool(req.behaviour.even_on_volume),
     )

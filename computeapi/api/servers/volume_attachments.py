@@ -5,8 +5,8 @@ from typing import Any
 from computeapi.api.pages import WINDOW
 from computeapi.api.servers.controller import ServerController
 from computeapi.api.servers.schemas import TAG
-from computeapi.api.types import BOOLEAN, NULLABLE_STRING, SPOKEN_BOOLEAN, STRING, UUID
-from computeapi.booleans import spoken
+from computeapi.api.types import BOOLEAN, LENIENT_BOOLEAN, NULLABLE_STRING, STRING, UUID
+from computeapi.booleans import is_true
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.versions import ABSENT, added, changed, removed
 from computeapi.web.contract import (
@@ -43,7 +43,7 @@ ATTACH = closed(
         'volumeId': UUID,
         'device': DEVICE,
         'tag': added('2.49', TAG),
-        'delete_on_termination': added('2.79', SPOKEN_BOOLEAN),
+        'delete_on_termination': added('2.79', LENIENT_BOOLEAN),
     },
     required=['volumeId'],
 )
@@ -52,7 +52,7 @@ CHANGE = closed(
         'volumeId': UUID,
         'device': added(UPDATABLE, DEVICE),
         'tag': added(UPDATABLE, TAG),
-        'delete_on_termination': added(UPDATABLE, SPOKEN_BOOLEAN),
+        'delete_on_termination': added(UPDATABLE, LENIENT_BOOLEAN),
         'serverId': added(UPDATABLE, UUID),
         'id': added(UPDATABLE, UUID),
     },
@@ -136,7 +136,7 @@ class VolumeAttachments(ServerController):
             wanted['volumeId'],
             name=wanted.get('device'),
             tag=wanted.get('tag'),
-            delete_on_termination=spoken(wanted.get('delete_on_termination')),
+            delete_on_termination=is_true(wanted.get('delete_on_termination')),
             multiattach=bool(req.behaviour.multiattach),
             shelved=bool(req.behaviour.shelved),
             at_once=at_once,
@@ -166,7 +166,7 @@ class VolumeAttachments(ServerController):
         else:
             req.check(UPDATE, target_of(server))
         if 'delete_on_termination' in facts:
-            facts['delete_on_termination'] = spoken(facts['delete_on_termination'])
+            facts['delete_on_termination'] = is_true(facts['delete_on_termination'])
         self.cloud.attachments.update(server, id, facts)
         if volume_id != id:
             self.cloud.volume_swaps.begin(req.context, server, id, volume_id)

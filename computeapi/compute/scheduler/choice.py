@@ -69,7 +69,7 @@ class HostChoice:
             node=spec.node is not None,
             cell=cell is not None,
             among=spec.among is not None,
-            besides=bool(spec.ignored_hosts),
+            skips_ignored=bool(spec.ignored_hosts),
             order=self.order,
         )
         return choice, facts

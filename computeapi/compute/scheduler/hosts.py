@@ -195,7 +195,7 @@ def _group_allows(connection: sa.Connection, spec: Spec, host: HostState) -> boo
     """Whether the group's policy still allows the host. Members count from their claim on, even if they do not run."""
     if spec.group_id is None or host.group is None or host.group.policy not in (AFFINITY, ANTI_AFFINITY):
         return True
-    members = allocations.members(connection, spec.group_id, besides=spec.server_id)
+    members = allocations.members(connection, spec.group_id, exclude=spec.server_id)
     if host.group.policy == AFFINITY:
         return not members or host.name in members
     return members.get(host.name, 0) < host.group.most

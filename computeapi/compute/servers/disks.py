@@ -247,7 +247,7 @@ def reconnect(platform: Platform, context: Context, server: Server, host: str | 
         connect(platform, context, server, host)
 
 
-def mend(platform: Platform, context: Context, server: Server) -> None:
+def restore_connections(platform: Platform, context: Context, server: Server) -> None:
     """Let the server's host use its volumes again, after it was to be another host or none; as far as possible."""
     devices = attached(platform, server)
     held = platform.volumes.attachments(context, server_ids=[server.uuid]) if devices else []

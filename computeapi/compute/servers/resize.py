@@ -37,7 +37,7 @@ def fail(job: Job, error: Exception) -> None:
     migration = moves.end(job, MigrationStatus.ERROR)
     moved = migration.dest_host is not None
     if moved:
-        disks.mend(job.platform, job.elevated, job.server)
+        disks.restore_connections(job.platform, job.elevated, job.server)
     values: dict[str, Any] = {'vm_state': VMState.ERROR} if moved else {}
     job.fail(error, power_state=job.power(), **values, **moves.sizes(job.server))
 

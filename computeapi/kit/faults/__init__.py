@@ -120,7 +120,7 @@ class Faults:
         with self._lock:
             self._decisions.pop((task, operation, server.uuid, server.host), None)
 
-    def found_otherwise(self) -> None:
+    def state_replaced(self) -> None:
         """Forget what was decided: the state of the cloud was replaced, so all work is different."""
         with self._lock:
             self.epoch += 1

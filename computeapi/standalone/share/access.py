@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from computeapi import errors
-from computeapi.booleans import spoken
+from computeapi.booleans import is_true
 from computeapi.standalone.access import ADMIN, CALLER, WRITER
 from computeapi.standalone.pairs import Pairs, without
 from computeapi.standalone.query import mapping, truth
@@ -49,7 +49,7 @@ class ManilaShareActions(ManilaController):
     def allow(self, req: Request, id: str, body: dict[str, Any]) -> dict[str, Any]:
         check_name(body['access_type'], body['access_to'])
         given = body if req.behaviour.locks else {}
-        locks = {'locked': spoken(given.get('lock_deletion')), 'hidden': spoken(given.get('lock_visibility'))}
+        locks = {'locked': is_true(given.get('lock_deletion')), 'hidden': is_true(given.get('lock_visibility'))}
         if given.get('lock_reason') and not any(locks.values()):
             raise errors.Invalid('lock_reason: it is the reason of lock_deletion or lock_visibility.')
         level = body.get('access_level') or 'rw'
@@ -61,7 +61,7 @@ class ManilaShareActions(ManilaController):
     @action('deny_access', policy=WRITER, takes=DENY, behaviour=LOCKS)
     @api_version('2.7')
     def deny(self, req: Request, id: str, body: dict[str, Any]) -> None:
-        unrestrict = bool(req.behaviour.locks) and spoken(body.get('unrestrict', False))
+        unrestrict = bool(req.behaviour.locks) and is_true(body.get('unrestrict', False))
         self.shares.revoke(req.context, id, body['access_id'], unrestrict=unrestrict)
 
     @action('extend', policy=WRITER, takes=RESIZE, behaviour={'force': added('2.64', True)})

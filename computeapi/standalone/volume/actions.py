@@ -6,7 +6,7 @@ from typing import Any
 from computeapi import errors
 from computeapi.backends.volume import Volume
 from computeapi.backends.volume.local.base import BACKEND
-from computeapi.booleans import spoken
+from computeapi.booleans import is_true
 from computeapi.standalone.access import ADMIN
 from computeapi.standalone.fields import time
 from computeapi.standalone.image.documents import CONTAINER_FORMATS
@@ -74,11 +74,11 @@ class CinderVolumeActions(CinderController):
 
     @argued('os-set_bootable', {'bootable': BOOLEAN}, 'bootable', status=200)
     def set_bootable(self, req: Request, id: str, body: Body) -> None:
-        self.volumes.update(req.context, id, bootable=spoken(body['bootable']))
+        self.volumes.update(req.context, id, bootable=is_true(body['bootable']))
 
     @argued('os-update_readonly_flag', {'readonly': BOOLEAN}, 'readonly')
     def set_readonly(self, req: Request, id: str, body: Body) -> None:
-        readonly = spoken(body['readonly'])
+        readonly = is_true(body['readonly'])
 
         def change(volume: Volume) -> dict[str, Any]:
             if volume.status != 'available':
@@ -94,7 +94,7 @@ class CinderVolumeActions(CinderController):
     @argued('os-reimage', {'image_id': UUID, 'reimage_reserved': BOOLEAN}, 'image_id')
     @api_version('3.68')
     def reimage(self, req: Request, id: str, body: Body) -> None:
-        self.volumes.reimage(req.context, id, body['image_id'], reserved=spoken(body.get('reimage_reserved')))
+        self.volumes.reimage(req.context, id, body['image_id'], reserved=is_true(body.get('reimage_reserved')))
 
     @argued('revert', {'snapshot_id': UUID}, 'snapshot_id')
     @api_version('3.40')
@@ -104,7 +104,7 @@ class CinderVolumeActions(CinderController):
     @argued('os-volume_upload_image', UPLOAD, 'image_name', status=202)
     def upload(self, req: Request, id: str, body: Body) -> dict[str, Any]:
         facts = {name: body[name] for name in ('disk_format', 'container_format', 'visibility') if body.get(name)}
-        facts |= {name: spoken(body.get(name)) for name in ('force', 'protected')}
+        facts |= {name: is_true(body.get(name)) for name in ('force', 'protected')}
         volume, image = self.volumes.upload(req.context, id, body['image_name'], **facts)
         shown = ('disk_format', 'container_format', 'visibility', 'protected')
         about = {'id': volume.id, 'status': volume.status, 'size': volume.size, 'updated_at': time(volume.updated_at)}

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from computeapi.backends.volume.local.backups import Backup
-from computeapi.booleans import spoken
+from computeapi.booleans import is_true
 from computeapi.standalone.access import ADMIN, CALLER, WRITER
 from computeapi.standalone.fields import constant, each, read, time
 from computeapi.standalone.schema import optional, wrapped
@@ -70,8 +70,8 @@ class CinderBackups(CinderCollection):
             req.context,
             requested['volume_id'],
             snapshot_id=requested.get('snapshot_id'),
-            incremental=spoken(requested.get('incremental')),
-            force=spoken(requested.get('force')),
+            incremental=is_true(requested.get('incremental')),
+            force=is_true(requested.get('force')),
             name=requested.get('name'),
             description=requested.get('description'),
             container=requested.get('container'),

@@ -5,7 +5,7 @@ from typing import Any
 
 from computeapi import errors
 from computeapi.backends.volume.local.groups import VolumeGroup, VolumeGroupType
-from computeapi.booleans import spoken
+from computeapi.booleans import is_true
 from computeapi.standalone.access import ADMIN, CALLER, WRITER
 from computeapi.standalone.fields import constant, each, read, time
 from computeapi.standalone.pairs import Pairs, present, without
@@ -71,7 +71,7 @@ class CinderGroupTypes(CinderController):
         kind = self.volumes.groups.kinds.create(
             requested['name'],
             description=requested.get('description'),
-            is_public=spoken(requested.get('is_public', True)),
+            is_public=is_true(requested.get('is_public', True)),
             group_specs=requested.get('group_specs'),
         )
         return {'group_type': GROUP_TYPE.render(req, kind)}
@@ -84,7 +84,7 @@ class CinderGroupTypes(CinderController):
     def update(self, req: Request, type_id: str, body: dict[str, Any]) -> dict[str, Any]:
         facts = dict(body['group_type'])
         if 'is_public' in facts:
-            facts['is_public'] = spoken(facts['is_public'])
+            facts['is_public'] = is_true(facts['is_public'])
         return {'group_type': GROUP_TYPE.render(req, self._change(req, type_id, lambda kind: facts))}
 
     @operation('DELETE', '/{type_id}', policy=ADMIN, status=202)
@@ -162,7 +162,7 @@ class CinderGroups(CinderCollection):
 
     @argued('delete', {'delete-volumes': BOOLEAN})
     def delete(self, req: Request, id: str, body: dict[str, Any]) -> None:
-        self.volumes.groups.delete(req.context, id, with_volumes=spoken(body.get('delete-volumes')))
+        self.volumes.groups.delete(req.context, id, with_volumes=is_true(body.get('delete-volumes')))
 
     @argued('reset_status', {'status': {'type': 'string', 'enum': [*STATUSES]}}, 'status', policy=ADMIN)
     @api_version('3.20')

@@ -5,7 +5,7 @@ from typing import Any
 
 from computeapi import errors
 from computeapi.backends.volume import Snapshot
-from computeapi.booleans import spoken
+from computeapi.booleans import is_true
 from computeapi.standalone.access import ADMIN, CALLER, WRITER
 from computeapi.standalone.schema import wrapped
 from computeapi.standalone.volume.documents import BOOLEAN, NAME, NOTHING, PAIRS, SNAPSHOT, SNAPSHOT_SUMMARY, UUID
@@ -91,7 +91,7 @@ class CinderSnapshots(CinderCollection):
 def _force(req: Request, given: Any) -> bool:
     """Whether a volume in use may be snapshotted; since 3.66 always, and false is refused."""
     if not req.behaviour.always_forced:
-        return spoken(given)
-    if given is not None and not spoken(given):
+        return is_true(given)
+    if given is not None and not is_true(given):
         raise errors.Invalid('force: since microversion 3.66 it cannot be false.')
     return True

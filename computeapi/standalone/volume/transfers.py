@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from computeapi.backends.volume.local.transfers import Transfer
-from computeapi.booleans import spoken
+from computeapi.booleans import is_true
 from computeapi.standalone.access import WRITER
 from computeapi.standalone.fields import constant, each, read, time
 from computeapi.standalone.schema import wrapped
@@ -47,7 +47,7 @@ class CinderTransfers(CinderCollection):
     @operation('POST', policy=WRITER, body=CREATE, status=202)
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
         requested = body['transfer']
-        no_snapshots = spoken(requested.get('no_snapshots'))
+        no_snapshots = is_true(requested.get('no_snapshots'))
         offered = self.volumes.transfers.create(
             req.context, requested['volume_id'], name=requested.get('name'), no_snapshots=no_snapshots
         )

@@ -5,7 +5,7 @@ from typing import Any
 
 from computeapi import errors
 from computeapi.backends.volume import VolumeType
-from computeapi.booleans import spoken
+from computeapi.booleans import is_true
 from computeapi.standalone.access import ADMIN, CALLER
 from computeapi.standalone.pairs import Pairs, present, without
 from computeapi.standalone.query import truth
@@ -73,7 +73,7 @@ class CinderTypes(CinderController):
         kind = self.volumes.types.create(
             requested['name'],
             description=requested.get('description'),
-            is_public=spoken(requested.get('os-volume-type-access:is_public', True)),
+            is_public=is_true(requested.get('os-volume-type-access:is_public', True)),
             extra_specs=requested.get('extra_specs'),
         )
         return {'volume_type': CREATED_TYPE.render(req, kind)}
@@ -88,7 +88,7 @@ class CinderTypes(CinderController):
         if not facts:
             raise errors.Invalid('Specify volume type name, description, is_public or a combination thereof.')
         if 'is_public' in facts:
-            facts['is_public'] = spoken(facts['is_public'])
+            facts['is_public'] = is_true(facts['is_public'])
         kind = self.volumes.types.change(self._type(req, type_id).id, lambda kind: facts)
         return {'volume_type': CHANGED_TYPE.render(req, kind)}
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from computeapi import errors
 from computeapi.backends.volume import Volume
-from computeapi.booleans import spoken
+from computeapi.booleans import is_true
 from computeapi.standalone.access import CALLER, WRITER
 from computeapi.standalone.query import truth
 from computeapi.standalone.schema import wrapped
@@ -83,7 +83,7 @@ class CinderVolumeResources(CinderCollection):
             volume_type=requested.get('volume_type') or None,
             availability_zone=requested.get('availability_zone') or None,
             metadata=requested.get('metadata'),
-            multiattach=spoken(requested.get('multiattach')),
+            multiattach=is_true(requested.get('multiattach')),
             backup_id=requested.get('backup_id') or None,
             group_id=requested.get('group_id') or None,
         )

@@ -20,7 +20,7 @@ from computeapi.backends.hypervisor.qemu import command_line
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder
 from computeapi.backends.hypervisor.qemu.sockets import connected
 from computeapi.backends.hypervisor.qemu.work import GuestWork
-from computeapi.booleans import spoken
+from computeapi.booleans import is_true
 from computeapi.errors import NotSupported
 
 LOG = logging.getLogger(__name__)
@@ -112,7 +112,7 @@ def frozen(work: GuestWork) -> Iterator[None]:
     """Freeze the guest's file systems after they are flushed, for the duration of the block, if the guest supports it.
 
     HypervisorError if its image requires that and it cannot be done."""
-    required = spoken(work.server.image_properties.get('os_require_quiesce'))
+    required = is_true(work.server.image_properties.get('os_require_quiesce'))
     if work.folder.existing().agent_slot is None:
         if required:
             raise HypervisorError('QEMU guest agent is not enabled')

@@ -10,7 +10,7 @@ from computeapi.backends.hypervisor.qemu import command_line, disks
 from computeapi.backends.hypervisor.qemu.child import end_those_of
 from computeapi.backends.hypervisor.qemu.guest import Card, Disk, QemuGuest
 from computeapi.backends.hypervisor.qemu.work import GuestWork
-from computeapi.booleans import spoken
+from computeapi.booleans import is_true
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.states import VMState
 
@@ -67,7 +67,7 @@ def make(
 
 def has_agent(server: Server) -> bool:
     """Whether its image declares that it contains the QEMU guest agent."""
-    return spoken(server.image_properties.get('hw_qemu_guest_agent'))
+    return is_true(server.image_properties.get('hw_qemu_guest_agent'))
 
 
 class Slots:
