@@ -18,8 +18,7 @@ from computeapi.backends.hypervisor.remote.calls import EXPECTATION, REPORT, Exp
 from computeapi.backends.hypervisor.remote.codec import UNREADABLE
 from computeapi.backends.hypervisor.remote.signing import Keys, is_signed, keys_of
 from computeapi.compute.hosts import HostRegistry
-from computeapi.db import audits, hypervisors
-from computeapi.db import servers as rows
+from computeapi.db import audits, hypervisors, servers
 from computeapi.db.agents import Agent
 from computeapi.db.engine import Store
 from computeapi.errors import DatabaseError
@@ -117,7 +116,7 @@ class AgentReports:
     def _expected(self, received: Report) -> Expectation:
         host = received.host.name
         with self._store.read() as connection:
-            expected = {each.uuid for each in rows.on_host(connection, host, WITH_MACHINES)}
+            expected = {each.uuid for each in servers.on_host(connection, host, WITH_MACHINES)}
             claimed = {
                 server_id for server_id, there in audits.claims_of(connection, received.machines) if there == host
             }

@@ -10,8 +10,7 @@ import sqlalchemy as sa
 from computeapi import randomness
 from computeapi.backends.image import Images
 from computeapi.context import Context
-from computeapi.db import aggregates as rows
-from computeapi.db import hypervisors
+from computeapi.db import aggregates, hypervisors
 from computeapi.db.aggregates import ZONE, Aggregate
 from computeapi.db.engine import Store, conflicts
 from computeapi.errors import AggregateNotFound, ComputeHostNotFound, Conflict, Invalid, NotFound
@@ -26,13 +25,13 @@ class AggregateManager:
         self.store, self.images, self.clock = store, images, store.clock
 
     def all(self) -> list[Aggregate]:
-        return self.store.query(rows.select)
+        return self.store.query(aggregates.select)
 
     def get(self, aggregate_id: int) -> Aggregate:
         return self.store.query(self._get, aggregate_id)
 
     def _get(self, connection: sa.Connection, aggregate_id: int) -> Aggregate:
-        found = rows.get(connection, aggregate_id)
+        found = aggregates.get(connection, aggregate_id)
         if found is None:
             raise AggregateNotFound(id=aggregate_id)
         return found
@@ -41,7 +40,7 @@ class AggregateManager:
     def _alone(self) -> Iterator[sa.Connection]:
         """A transaction that locks all aggregates, because the zone of a host depends on all of them."""
         with self.store.write() as connection:
-            rows.lock(connection)
+            aggregates.lock(connection)
             yield connection
 
     @contextmanager
@@ -54,7 +53,7 @@ class AggregateManager:
         with conflicts(TAKEN.format(name)), self.store.write() as connection:
             metadata = {} if zone is None else {ZONE: zone}
             values = {'uuid': randomness.new_id(), 'name': name, 'metadata': metadata, 'created_at': self.clock()}
-            return self._get(connection, rows.insert(connection, values))
+            return self._get(connection, aggregates.insert(connection, values))
 
     def update(self, aggregate_id: int, changes: Mapping[str, Any]) -> Aggregate:
         """Change the name, the zone, or both."""
@@ -65,7 +64,7 @@ class AggregateManager:
             if ZONE in changes:
                 values['metadata'] = _merged(connection, aggregate, {ZONE: changes[ZONE]}, 'update')
             with conflicts(TAKEN.format(changes.get('name'))):
-                rows.update(connection, aggregate_id, values)
+                aggregates.update(connection, aggregate_id, values)
             updated = self._get(connection, aggregate_id)
             return self._dated(updated) if 'metadata' in values else updated
 
@@ -73,7 +72,7 @@ class AggregateManager:
         """Update the metadata; None removes a key."""
         with self._changing(aggregate_id) as (connection, aggregate):
             merged = _merged(connection, aggregate, metadata, 'update metadata of')
-            rows.update(connection, aggregate_id, {'metadata': merged})
+            aggregates.update(connection, aggregate_id, {'metadata': merged})
             return self._dated(self._get(connection, aggregate_id))
 
     def _dated(self, aggregate: Aggregate) -> Aggregate:
@@ -84,7 +83,7 @@ class AggregateManager:
         with self._changing(aggregate_id) as (connection, aggregate):
             if aggregate.hosts:
                 raise Invalid(f'Cannot remove host from aggregate {aggregate_id}. Reason: Host aggregate is not empty.')
-            rows.delete(connection, aggregate_id)
+            aggregates.delete(connection, aggregate_id)
 
     def add_host(self, aggregate_id: int, host: str) -> Aggregate:
         with self._alone() as connection:
@@ -96,17 +95,17 @@ class AggregateManager:
             zone = aggregate.availability_zone
             if reason := _clash(connection, aggregate, zone, [host]) or _shift(connection, aggregate, host):
                 raise Conflict(f'Cannot add host to aggregate {aggregate_id}. Reason: {reason}')
-            rows.add_host(connection, aggregate_id, host)
+            aggregates.add_host(connection, aggregate_id, host)
             return self._get(connection, aggregate_id)
 
     def remove_host(self, aggregate_id: int, host: str) -> Aggregate:
         with self._alone() as connection:
-            aggregate = rows.get(connection, aggregate_id)
+            aggregate = aggregates.get(connection, aggregate_id)
             if aggregate is None or host not in aggregate.hosts:
                 raise NotFound(f'Cannot remove host {host} in aggregate {aggregate_id}')
             if reason := _shift(connection, aggregate, host):
                 raise Conflict(f'Cannot remove host from aggregate {aggregate_id}. Reason: {reason}')
-            rows.remove_host(connection, aggregate_id, host)
+            aggregates.remove_host(connection, aggregate_id, host)
             return self._get(connection, aggregate_id)
 
     def cache_images(self, context: Context, aggregate_id: int, image_ids: list[str]) -> None:
@@ -137,7 +136,7 @@ def _zone_problem(connection: sa.Connection, aggregate: Aggregate, zone: str | N
         return f'Aggregate {aggregate.name} does not support empty named availability zone.'
     if reason := _clash(connection, aggregate, zone, aggregate.hosts):
         return reason
-    if aggregate.availability_zone != zone and rows.hosts_with_servers(connection, aggregate.hosts):
+    if aggregate.availability_zone != zone and aggregates.hosts_with_servers(connection, aggregate.hosts):
         return 'One or more hosts contain instances in this zone.'
     return None
 
@@ -153,11 +152,13 @@ def _shift(connection: sa.Connection, aggregate: Aggregate, host: str) -> str | 
     zone = aggregate.availability_zone
     if zone is None or zone in _zones_beside(connection, aggregate, [host]):
         return None
-    there = rows.hosts_with_servers(connection, [host])
+    there = aggregates.hosts_with_servers(connection, [host])
     return f'The servers on {host} would be in another availability zone.' if there else None
 
 
 def _zones_beside(connection: sa.Connection, aggregate: Aggregate, hosts: list[str]) -> set[str]:
     """The zones that other aggregates put any of these hosts in."""
-    others = (each for each in rows.select(connection) if each.id != aggregate.id and set(each.hosts) & set(hosts))
+    others = (
+        each for each in aggregates.select(connection) if each.id != aggregate.id and set(each.hosts) & set(hosts)
+    )
     return {each.availability_zone for each in others if each.availability_zone}

@@ -21,8 +21,7 @@ from computeapi.compute.servers.deletion import DELETE, SOFT_DELETE
 from computeapi.compute.servers.leftovers import RESET
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
-from computeapi.db import allocations, audits, quota_usages, quotas
-from computeapi.db import servers as rows
+from computeapi.db import allocations, audits, quota_usages, quotas, servers
 from computeapi.db.quota_usages import Counted
 from computeapi.errors import Error, NeighbourAway
 from computeapi.states import GOING, TaskState, VMState
@@ -115,7 +114,7 @@ class CloudAudit:
         """Tags without an age, written by a process of an older release."""
         for server_id in self.store.query(audits.ageless_tags, MAX_FINDINGS):
             yield Finding(
-                'the age stored with the tags', server_id, partial(self.store.change, rows.tell_age, server_id)
+                'the age stored with the tags', server_id, partial(self.store.change, servers.tell_age, server_id)
             )
 
     def machines(self) -> Iterator[Finding]:
@@ -203,7 +202,7 @@ class CloudAudit:
             message = f'No worker continued {server.task_state or server.vm_state}.'
             fault = {'code': 500, 'message': message, 'details': '', 'created': now.isoformat()}
             values = {'vm_state': VMState.ERROR, 'task_state': None, 'fault': fault, 'updated_at': now}
-            rows.update(connection, server_id, values)
+            servers.update(connection, server_id, values)
             self._queue(connection, RESET, server_id)
 
     def _settle(self, server_id: str, host: str) -> None:
@@ -223,9 +222,9 @@ class CloudAudit:
             quotas.lock(connection, held.holder_id or held.user_id)
             quota_usages.count(connection, dict(quota_usages.differences(connection, held)))
 
-    def _free(self, connection: sa.Connection, server_id: str) -> rows.Server | None:
+    def _free(self, connection: sa.Connection, server_id: str) -> servers.Server | None:
         """The server, unless it is deleted or a task holds it."""
-        return rows.get(connection, server_id) if audits.is_unheld(connection, server_id) else None
+        return servers.get(connection, server_id) if audits.is_unheld(connection, server_id) else None
 
     def _queue(
         self, connection: sa.Connection, work: Transition, server_id: str, arguments: dict[str, list[str]] | None = None

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 
-from computeapi.db import cells as rows
+from computeapi.db import cells
 from computeapi.db.cells import Cell
 from computeapi.db.engine import Store
 from computeapi.errors import CellDown, NotFound
@@ -24,13 +24,13 @@ class Cells:
     def out_of_reach(self) -> Mapping[str, str]:
         """{host: cell} for the hosts whose cell is down."""
         if self.clock() >= self.until:
-            self.known = self.store.query(rows.out_of_reach)
+            self.known = self.store.query(cells.out_of_reach)
             self.until = self.clock() + REMEMBERED_SECONDS
         return self.known
 
     def list(self) -> list[Cell]:
         """All cells with their hosts, by name."""
-        return self.store.query(rows.every)
+        return self.store.query(cells.every)
 
     def check(self, host: str | None) -> None:
         """CellDown for an unreachable host."""
@@ -40,7 +40,7 @@ class Cells:
 
     def mark(self, name: str, *, down: bool) -> None:
         """Mark a cell as down, or as up again; NotFound."""
-        if not self.store.change(rows.mark, name, down=down):
+        if not self.store.change(cells.mark, name, down=down):
             raise NotFound(f'There is no cell {name}.')
         self.forget()
 

@@ -13,8 +13,7 @@ from oslo_config import cfg
 from computeapi.backends.hypervisor import CONSOLES, Console, Hypervisor, HypervisorError, require
 from computeapi.compute.servers.changes import not_ready, refusal
 from computeapi.compute.tasks.transition import Requirement
-from computeapi.db import consoles as rows
-from computeapi.db import servers
+from computeapi.db import consoles, servers
 from computeapi.db.consoles import ConsoleToken
 from computeapi.db.engine import Store
 from computeapi.db.servers import Server
@@ -78,8 +77,10 @@ class Consoles:
         now = self.clock()
         expires_at = now + timedelta(seconds=self.conf.consoleauth.token_ttl)
         with self.store.write() as connection:
-            rows.delete_expired(connection, server.uuid, now)
-            rows.insert(connection, ConsoleToken(hash_of(token), server.uuid, server.host, kind, *address, expires_at))
+            consoles.delete_expired(connection, server.uuid, now)
+            consoles.insert(
+                connection, ConsoleToken(hash_of(token), server.uuid, server.host, kind, *address, expires_at)
+            )
         return url_of(base, kind, token)
 
     def base_url(self, protocol: str, kind: str) -> str:
@@ -96,7 +97,7 @@ class Consoles:
 
     def find(self, token: str) -> ConsoleToken:
         """The target of the token; ConsoleTokenNotFound."""
-        found = self.store.query(rows.get, hash_of(token), self.clock())
+        found = self.store.query(consoles.get, hash_of(token), self.clock())
         if found is None:
             raise ConsoleTokenNotFound()
         return found
@@ -118,7 +119,7 @@ class Consoles:
 
     def open_places(self, places: Collection[Place]) -> set[Place]:
         """The subset of the places where the server still is, in a state in which its consoles may be open."""
-        found = self.store.query(rows.places, {server_id for server_id, _ in places})
+        found = self.store.query(consoles.places, {server_id for server_id, _ in places})
         return {(server_id, host) for server_id, host, vm_state in found if vm_state not in OFF} & set(places)
 
 

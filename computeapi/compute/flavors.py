@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from computeapi import randomness
 from computeapi.context import Context
-from computeapi.db import flavors as rows
+from computeapi.db import flavors
 from computeapi.db.engine import Store
 from computeapi.db.flavors import Flavor
 from computeapi.db.listing import Page
@@ -30,7 +30,7 @@ class FlavorManager:
         return self.store.query(self._get, context, flavorid)
 
     def _get(self, connection: sa.Connection, context: Context, flavorid: str, lock: bool = False) -> Flavor:
-        flavor = rows.get(connection, flavorid, granted_to=using(context), lock=lock)
+        flavor = flavors.get(connection, flavorid, granted_to=using(context), lock=lock)
         if flavor is None:
             raise FlavorNotFound(id=flavorid)
         return flavor
@@ -50,7 +50,7 @@ class FlavorManager:
         Invalid for an unknown marker."""
         scope = {'is_public': is_public} if context.is_admin else {'granted_to': using(context)}
         return self.store.query(
-            rows.page, page, name=name, min_memory_mb=min_memory_mb, min_root_gb=min_root_gb, **scope
+            flavors.page, page, name=name, min_memory_mb=min_memory_mb, min_root_gb=min_root_gb, **scope
         )
 
     def create(self, name: str, *, flavorid: str | None = None, **values: Any) -> Flavor:
@@ -60,8 +60,8 @@ class FlavorManager:
         try:
             with self.store.write() as connection:
                 _refuse_taken(connection, flavorid, name)
-                rows.insert(connection, row | {'created_at': self.clock()})
-                return rows.get(connection, flavorid)  # type: ignore[return-value]
+                flavors.insert(connection, row | {'created_at': self.clock()})
+                return flavors.get(connection, flavorid)  # type: ignore[return-value]
         except sa.exc.IntegrityError:
             # Another request took the ID or the name in between.
             self.store.query(_refuse_taken, flavorid, name)
@@ -71,13 +71,13 @@ class FlavorManager:
         """Change the description."""
         with self.store.write() as connection:
             flavor = self._get(connection, context, flavorid, lock=True)
-            rows.update(connection, flavor.id, {'description': description, 'updated_at': self.clock()})
+            flavors.update(connection, flavor.id, {'description': description, 'updated_at': self.clock()})
             return flavor._replace(description=description)
 
     def delete(self, context: Context, flavorid: str) -> None:
         """Delete the flavor; servers that use it keep it."""
         with self.store.write() as connection:
-            rows.delete(connection, self._get(connection, context, flavorid).id)
+            flavors.delete(connection, self._get(connection, context, flavorid).id)
 
     # ------------------------------------------------------------ extra specs
 
@@ -85,7 +85,7 @@ class FlavorManager:
         """Add extra specs; existing keys are replaced."""
         with self.store.write() as connection:
             flavor = self._get(connection, context, flavorid, lock=True)
-            rows.update(connection, flavor.id, {'extra_specs': {**flavor.extra_specs, **specs}})
+            flavors.update(connection, flavor.id, {'extra_specs': {**flavor.extra_specs, **specs}})
 
     def delete_extra_spec(self, context: Context, flavorid: str, key: str) -> None:
         with self.store.write() as connection:
@@ -93,7 +93,7 @@ class FlavorManager:
             if key not in flavor.extra_specs:
                 raise NotFound(f'Flavor {flavorid} has no extra specs with key {key}.')
             rest = {other: value for other, value in flavor.extra_specs.items() if other != key}
-            rows.update(connection, flavor.id, {'extra_specs': rest})
+            flavors.update(connection, flavor.id, {'extra_specs': rest})
 
     # ------------------------------------------------------------ access
 
@@ -103,7 +103,7 @@ class FlavorManager:
             flavor = self._get(connection, context, flavorid)
             if flavor.is_public:
                 raise NotFound('Access list not available for public flavors.')
-            return rows.projects(connection, flavor.id)
+            return flavors.projects(connection, flavor.id)
 
     def grant(self, context: Context, flavorid: str, project_id: str, *, even_public: bool) -> list[str]:
         """Give a project access to the flavor; Conflict if it has access, or for a public flavor unless even_public."""
@@ -111,24 +111,24 @@ class FlavorManager:
             flavor = self._get(connection, context, flavorid, lock=True)
             if flavor.is_public and not even_public:
                 raise Conflict('Can not add access to a public flavor.')
-            if project_id in rows.projects(connection, flavor.id):
+            if project_id in flavors.projects(connection, flavor.id):
                 raise Conflict(
                     f'Flavor access already exists for flavor {flavor.id} and project {project_id} combination.'
                 )
-            rows.grant(connection, flavor.id, project_id)
-            return rows.projects(connection, flavor.id)
+            flavors.grant(connection, flavor.id, project_id)
+            return flavors.projects(connection, flavor.id)
 
     def revoke(self, context: Context, flavorid: str, project_id: str) -> list[str]:
         with self.store.write() as connection:
             flavor = self._get(connection, context, flavorid, lock=True)
-            if not rows.revoke(connection, flavor.id, project_id):
+            if not flavors.revoke(connection, flavor.id, project_id):
                 raise NotFound(f'Flavor access not found for {flavor.id} / {project_id} combination.')
-            return rows.projects(connection, flavor.id)
+            return flavors.projects(connection, flavor.id)
 
 
 def _refuse_taken(connection: sa.Connection, flavorid: str, name: str) -> None:
     """Conflict if a flavor has this ID or name."""
-    taken = rows.taken(connection, flavorid, name)
+    taken = flavors.taken(connection, flavorid, name)
     if taken == 'id':
         raise Conflict(f'Flavor with ID {flavorid} already exists.')
     if taken == 'name':

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from oslo_config import cfg
 
 from computeapi.compute.scheduler.hosts import is_up
-from computeapi.db import hypervisors as rows
+from computeapi.db import hypervisors
 from computeapi.db.engine import Store
 from computeapi.db.hypervisors import USAGE, ComputeNode
 from computeapi.db.listing import Page
@@ -36,31 +36,33 @@ class HypervisorManager:
     def page(self, page: Page, needs: Collection[str] = ()) -> list[ComputeNode]:
         """The hypervisors after a marker, which is an ID or a UUID."""
         with self.store.read() as connection:
-            return self._finished(rows.page(connection, page, needs))
+            return self._finished(hypervisors.page(connection, page, needs))
 
     def matching(self, text: str, needs: Collection[str] = ()) -> list[ComputeNode]:
         """The hypervisors whose hostname contains the text; NotFound if there are none."""
-        found = self.store.query(rows.matching, text, needs)
+        found = self.store.query(hypervisors.matching, text, needs)
         if not found:
             raise NotFound(f"No hypervisor matching '{text}' could be found.")
         return self._finished(found)
 
     def get(self, identifier: str, needs: Collection[str] = ()) -> ComputeNode:
         """The hypervisor with that ID or UUID."""
-        found = self.store.query(rows.get, identifier, needs)
+        found = self.store.query(hypervisors.get, identifier, needs)
         if found is None:
             raise HypervisorNotFound(id=identifier)
         return self._finished([found])[0]
 
     def enabled(self) -> list[ComputeNode]:
         """The hypervisors whose hosts accept new servers, with their usage."""
-        return self.store.query(rows.all_enabled, needs=[USAGE])
+        return self.store.query(hypervisors.all_enabled, needs=[USAGE])
 
     def resources(self, host: str) -> list[HostResources]:
         """The resources of a host: its total, what is used, and the sizes of its servers, in all and by project."""
         with self.store.read() as connection:
-            found = rows.of_host(connection, host, needs=[USAGE])
-            shares = [HostResources(project, *amounts) for project, amounts in rows.shares(connection, host).items()]
+            found = hypervisors.of_host(connection, host, needs=[USAGE])
+            shares = [
+                HostResources(project, *amounts) for project, amounts in hypervisors.shares(connection, host).items()
+            ]
         has = [(each.vcpus, each.memory_mb, each.local_gb) for each in found]
         taken = [each.usage[:3] for each in found[:1]]
         return [

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from computeapi.compute.quotas import Quotas
 from computeapi.context import Context
-from computeapi.db import keypairs as rows
+from computeapi.db import keypairs
 from computeapi.db.engine import Store
 from computeapi.db.keypairs import Keypair
 from computeapi.db.listing import Page
@@ -19,7 +19,7 @@ class KeypairManager:
 
     def get(self, user_id: str, name: str) -> Keypair:
         """KeypairNotFound if the user has none of that name."""
-        found = self.store.query(rows.get, user_id, name)
+        found = self.store.query(keypairs.get, user_id, name)
         if found is None:
             raise KeypairNotFound(name=name, user_id=user_id)
         return found
@@ -33,7 +33,7 @@ class KeypairManager:
 
     def list(self, user_id: str, page: Page) -> list[Keypair]:
         """One page of the user's key pairs, by name; Invalid for an unknown marker."""
-        return self.store.query(rows.page, user_id, page)
+        return self.store.query(keypairs.page, user_id, page)
 
     def add(self, context: Context, user_id: str, name: str, kind: str, public_key: str) -> Keypair:
         """Store a public key (or certificate) of the user; OverQuota, Invalid if it is malformed, Conflict."""
@@ -44,10 +44,10 @@ class KeypairManager:
         with self.store.write() as connection:
             self.quotas.reserve_key_pair(connection, context, user_id)
             values['fingerprint'] = keys.fingerprint(kind, public_key)
-            if rows.get(connection, user_id, name):
+            if keypairs.get(connection, user_id, name):
                 raise Conflict(f"Key pair '{name}' already exists.")
-            rows.insert(connection, values | {'created_at': self.clock()})
-            return rows.get(connection, user_id, name)  # type: ignore[return-value]
+            keypairs.insert(connection, values | {'created_at': self.clock()})
+            return keypairs.get(connection, user_id, name)  # type: ignore[return-value]
 
     def generate(self, context: Context, user_id: str, name: str, kind: str) -> Keypair:
         """Create a key pair and return it with its private key, which is not stored; OverQuota, Conflict."""
@@ -60,5 +60,5 @@ class KeypairManager:
     def delete(self, user_id: str, name: str) -> None:
         """Delete the key pair; servers that were created with it keep the key."""
         with self.store.write() as connection:
-            if not rows.delete(connection, user_id, name):
+            if not keypairs.delete(connection, user_id, name):
                 raise KeypairNotFound(name=name, user_id=user_id)

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from computeapi.context import Context
-from computeapi.db import quotas as rows
+from computeapi.db import quotas
 from computeapi.db.engine import Store
 from computeapi.errors import Invalid, OverQuota
 
@@ -79,17 +79,17 @@ class Quotas:
 
     def usage(self, project_id: str, user_id: str | None = None) -> Scope:
         """The limits of the project (or of one user in it) and their usage; 0 for resources that are not counted."""
-        found = self.store.query(rows.bounds, DEFAULT_CLASS, project_id, user_id, of_user=user_id is not None)
+        found = self.store.query(quotas.bounds, DEFAULT_CLASS, project_id, user_id, of_user=user_id is not None)
         limits = self._merged(found)
-        return Scope(limits, dict.fromkeys(limits, 0) | rows.of_servers(found.used))
+        return Scope(limits, dict.fromkeys(limits, 0) | quotas.of_servers(found.used))
 
     def _class_limits(self, connection: sa.Connection, class_name: str) -> dict[str, int]:
-        return self.configured | rows.class_limits(connection, class_name)
+        return self.configured | quotas.class_limits(connection, class_name)
 
     def _limits(self, connection: sa.Connection, project_id: str, user_id: str | None = None) -> dict[str, int]:
-        return self._merged(rows.limits(connection, DEFAULT_CLASS, project_id, user_id))
+        return self._merged(quotas.limits(connection, DEFAULT_CLASS, project_id, user_id))
 
-    def _merged(self, bounds: rows.QuotaBounds) -> dict[str, int]:
+    def _merged(self, bounds: quotas.QuotaBounds) -> dict[str, int]:
         return self.configured | bounds.of_class | bounds.project | bounds.user
 
     def check_contents(
@@ -111,17 +111,17 @@ class Quotas:
         Invalid for a limit below the usage, or above what the project can give a user, unless forced.
         """
         with self.store.write() as connection:
-            rows.lock(connection, project_id)
+            quotas.lock(connection, project_id)
             if not force:
                 self._check_limits(connection, project_id, user_id, changes)
-            rows.set_limits(connection, project_id, user_id, changes)
+            quotas.set_limits(connection, project_id, user_id, changes)
             return self._limits(connection, project_id, user_id)
 
     def _check_limits(
         self, connection: sa.Connection, project_id: str, user_id: str | None, changes: Mapping[str, int]
     ) -> None:
-        given = rows.given_to_users(connection, project_id, exclude=user_id)
-        used = rows.usage(connection, project_id, user_id)
+        given = quotas.given_to_users(connection, project_id, exclude=user_id)
+        used = quotas.usage(connection, project_id, user_id)
         project = self._limits(connection, project_id)
         for resource, limit in changes.items():
             if user_id is None:
@@ -133,12 +133,12 @@ class Quotas:
 
     def reset(self, project_id: str, user_id: str | None = None) -> None:
         """Restore the defaults, for the project and all users in it, or for one user."""
-        self.store.change(rows.delete_limits, project_id, user_id)
+        self.store.change(quotas.delete_limits, project_id, user_id)
 
     def set_class_limits(self, class_name: str, changes: Mapping[str, int]) -> dict[str, int]:
         """Change limits of a quota class; returns all limits after the change."""
         with self.store.write() as connection:
-            rows.set_class_limits(connection, class_name, changes)
+            quotas.set_class_limits(connection, class_name, changes)
             return self._class_limits(connection, class_name)
 
     # ------------------------------------------------------------ reservations
@@ -168,9 +168,9 @@ class Quotas:
 
     def reserve_key_pair(self, connection: sa.Connection, context: Context, user_id: str) -> None:
         """Like `reserve`, for one more key pair of a user."""
-        rows.lock(connection, user_id)
+        quotas.lock(connection, user_id)
         limit = self._limits(connection, context.project_id or '', user_id)['key_pairs']
-        if not within(limit, rows.key_pairs(connection, user_id) + 1):
+        if not within(limit, quotas.key_pairs(connection, user_id) + 1):
             raise OverQuota('Quota exceeded, too many key pairs.')
 
     def reserve_server_group(self, connection: sa.Connection, project_id: str, user_id: str) -> None:
@@ -184,16 +184,16 @@ class Quotas:
     ) -> None:
         """Like `reserve`, for more servers of the user in a server group; `reserve` must come first, for its lock."""
         limit = self._limits(connection, project_id, user_id)['server_group_members']
-        if not within(limit, rows.group_members(connection, group_id, user_id) + count):
+        if not within(limit, quotas.group_members(connection, group_id, user_id) + count):
             raise OverQuota('Quota exceeded, too many servers in group')
 
     def _lock(self, connection: sa.Connection, project_id: str, user_id: str) -> list[Scope]:
         """Lock the project's reservations; returns the scope of the project, and of the user if it has own limits."""
-        rows.lock(connection, project_id)
-        bounds = rows.bounds(connection, DEFAULT_CLASS, project_id, user_id)
+        quotas.lock(connection, project_id)
+        bounds = quotas.bounds(connection, DEFAULT_CLASS, project_id, user_id)
         scopes = [Scope(self.configured | bounds.of_class | bounds.project, bounds.used)]
         if bounds.user:
-            scopes.append(Scope(bounds.user, rows.usage(connection, project_id, user_id)))
+            scopes.append(Scope(bounds.user, quotas.usage(connection, project_id, user_id)))
         return scopes
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from computeapi import randomness
 from computeapi.compute.quotas import Quotas
 from computeapi.context import Context
-from computeapi.db import server_groups as rows
+from computeapi.db import server_groups
 from computeapi.db.engine import Store
 from computeapi.db.server_groups import ServerGroup
 from computeapi.errors import Invalid, ServerGroupNotFound
@@ -23,13 +23,13 @@ class ServerGroupManager:
 
     def get(self, context: Context, group_id: str) -> ServerGroup:
         """ServerGroupNotFound, also if the group belongs to another project."""
-        group = self.store.query(rows.get, group_id)
+        group = self.store.query(server_groups.get, group_id)
         if group is None or not (context.is_admin or group.project_id == context.project_id):
             raise ServerGroupNotFound(id=group_id)
         return group
 
     def list(self, context: Context, limit: int, offset: int = 0, *, all_projects: bool = False) -> list[ServerGroup]:
-        return self.store.query(rows.select, None if all_projects else context.project_id or '', limit, offset)
+        return self.store.query(server_groups.select, None if all_projects else context.project_id or '', limit, offset)
 
     def create(self, context: Context, name: str, policy: str, rules: Mapping[str, Any]) -> ServerGroup:
         """Create a group in the caller's project; OverQuota, Invalid for rules that the policy does not support."""
@@ -48,11 +48,11 @@ class ServerGroupManager:
         }
         with self.store.write() as connection:
             self.quotas.reserve_server_group(connection, project_id, user_id)
-            rows.insert(connection, group)
-            return rows.get(connection, group_id)  # type: ignore[return-value]
+            server_groups.insert(connection, group)
+            return server_groups.get(connection, group_id)  # type: ignore[return-value]
 
     def delete(self, group: ServerGroup) -> None:
         """Delete the group; its servers stay where they are and belong to no group."""
         with self.store.write() as connection:
-            if not rows.delete(connection, group.uuid):
+            if not server_groups.delete(connection, group.uuid):
                 raise ServerGroupNotFound(id=group.uuid)

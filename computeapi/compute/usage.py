@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
 
-from computeapi.db import usage as rows
+from computeapi.db import usage
 from computeapi.db.engine import Store
 from computeapi.db.listing import Page
 from computeapi.db.usage import Span
@@ -74,7 +74,7 @@ class UsageRecords:
         start, stop = start or now, stop or now
         if start >= stop and not now_alone:
             raise Invalid('Invalid start time. The start time cannot occur after the end time.')
-        spans = self.store.query(rows.page, start, stop, page, project_id)
+        spans = self.store.query(usage.page, start, stop, page, project_id)
         return [
             ProjectUsage(owner, start, stop, [_usage(span, start, stop, now) for span in of_project])
             for owner, of_project in groupby(spans, lambda span: span.project_id)

@@ -7,9 +7,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi.db import quota_usages
-from computeapi.db import servers as rows
 from computeapi.db.listing import LIMIT, limit_to
 from computeapi.db.records import Among, Rows, grouped
+from computeapi.db.servers import leave_group
 from computeapi.db.tables.compute import ServerGroup, server_groups
 from computeapi.db.tables.servers import servers
 
@@ -70,5 +70,5 @@ def delete(connection: sa.Connection, group_id: str) -> bool:
     if group is not None:
         GROUPS.delete(connection, uuid=group_id)
         quota_usages.count(connection, quota_usages.of_server_group(group._asdict()), -1)
-    rows.leave_group(connection, group_id)
+    leave_group(connection, group_id)
     return group is not None

@@ -4,7 +4,7 @@ import functools
 
 from computeapi.api.controller import ComputeController
 from computeapi.compute.tasks.transition import Transition
-from computeapi.db import servers as rows
+from computeapi.db import servers
 from computeapi.web.controller import action as any_action
 from computeapi.web.request import Request
 
@@ -24,7 +24,7 @@ class ServerController(ComputeController):
     needs: tuple[str, ...] = ()
     by_cell = False
 
-    def find(self, req: Request, identifier: str) -> rows.Server:
+    def find(self, req: Request, identifier: str) -> servers.Server:
         shown = {need for view in req.operation.views for need in view.needs(req)}
         unreachable = bool(getattr(req.behaviour, 'unreachable', False))
         return self.cloud.servers.get(
@@ -35,6 +35,6 @@ class ServerController(ComputeController):
             by_cell=self.by_cell,
         )
 
-    def begin(self, req: Request, server: rows.Server, transition: Transition) -> None:
+    def begin(self, req: Request, server: servers.Server, transition: Transition) -> None:
         """Start *transition* on the server."""
         self.cloud.changes.begin(req.context, server, transition)

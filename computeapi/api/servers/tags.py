@@ -8,7 +8,7 @@ from computeapi.api.servers.schemas import TAG, TAGS
 from computeapi.api.types import NOTHING, STRING
 from computeapi.compute.servers import tags
 from computeapi.compute.servers.changes import check
-from computeapi.db import servers as rows
+from computeapi.db import servers
 from computeapi.db.servers import Server
 from computeapi.errors import Invalid, NotFound
 from computeapi.web.contract import HTML, MEMBER_OR_ADMIN, READER_OR_ADMIN, Policy
@@ -36,7 +36,7 @@ class ServerTags(ServerController):
 
     path = '/servers/{server_id}/tags'
     versions = Bounds('2.26')
-    needs = (rows.TAGS,)
+    needs = (servers.TAGS,)
 
     def find(self, req: Request, identifier: str) -> Server:
         """A server of any project: here the policies alone, with the server as their target, control access."""

@@ -15,8 +15,7 @@ from computeapi.compute.guest import ec2, openstack
 from computeapi.compute.guest.facts import LATEST, Guest
 from computeapi.compute.platform import Platform
 from computeapi.context import Context
-from computeapi.db import server_shares
-from computeapi.db import servers as rows
+from computeapi.db import server_shares, servers
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.errors import Conflict, Invalid
 from computeapi.states import ShareStatus
@@ -71,7 +70,7 @@ class GuestDocuments:
 
     def _guest(self, context: Context, server: Server, *, with_networks: bool = True) -> Guest:
         with self.store.read() as connection:
-            disks = rows.block_devices_of(connection, [server.uuid])
+            disks = servers.block_devices_of(connection, [server.uuid])
             shares = server_shares.of_server(connection, server.uuid)
         ids = {entry['network_id'] for entry in server.network_info} if with_networks else ()
         networks = self.networks.networks(context.elevated(), ids) if ids else ()
@@ -98,7 +97,7 @@ class GuestDocuments:
             raise Invalid('Request is too large.')
         if not text.isascii() or '\0' in text:
             raise Invalid('The password must be encrypted, and written in ASCII.')
-        if not self.store.change(rows.set_first_password, server.uuid, text or None):
+        if not self.store.change(servers.set_first_password, server.uuid, text or None):
             raise Conflict(f'Server {server.uuid} already has a password.')
 
 

@@ -13,8 +13,7 @@ from computeapi.compute.tasks.fence import Superseded
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
-from computeapi.db import allocations, server_migrations
-from computeapi.db import servers as rows
+from computeapi.db import allocations, server_migrations, servers
 from computeapi.db.servers import Server
 from computeapi.states import GOING, TaskState, VMState
 
@@ -132,7 +131,7 @@ def delete(job: Job) -> None:
     now = job.clock()
     with job.store.write() as connection:
         allocations.release(connection, server.uuid)
-        rows.delete_belongings(connection, server.uuid)
+        servers.delete_belongings(connection, server.uuid)
         server_migrations.settle(connection, server.uuid, now)
         job.platform.tasks.cancel(connection, server.uuid)
         job.conclude(

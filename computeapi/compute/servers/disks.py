@@ -14,7 +14,7 @@ from computeapi.compute.servers.disk_names import Named, names_for
 from computeapi.compute.tasks.fence import OVERTAKEN, Superseded
 from computeapi.compute.tasks.job import Job
 from computeapi.context import Context
-from computeapi.db import servers as rows
+from computeapi.db import servers
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.errors import (
     AttachmentNotFound,
@@ -52,7 +52,7 @@ def attach_all(job: Job, devices: list[BlockDevice], **values: Any) -> None:
     new = name_local(devices, names)
     if new or values:
         with job.store.write() as connection:
-            rows.name_block_devices(connection, new)
+            servers.name_block_devices(connection, new)
             if values:
                 job.write(connection, **values)
 
@@ -115,7 +115,7 @@ def make(job: Job, device: BlockDevice) -> Volume | None:
 def leave_nothing(job: Job, device: BlockDevice) -> None:
     """Delete the new volume of a server that another worker deleted meanwhile, before there was this volume."""
     platform = job.fence.outside
-    if not device.delete_on_termination or not platform.store.query(rows.is_gone, device.server_id):
+    if not device.delete_on_termination or not platform.store.query(servers.is_gone, device.server_id):
         return
     try:
         platform.volumes.delete(owner_of(job), volume_of(device))
@@ -162,7 +162,7 @@ def attach(job: Job, device: BlockDevice, name: str) -> None:
 
 def note(platform: Platform, device: BlockDevice, **values: Any) -> None:
     """Store changes of a disk."""
-    platform.store.change(rows.update_block_device, device.uuid, values)
+    platform.store.change(servers.update_block_device, device.uuid, values)
     for name, value in values.items():
         setattr(device, name, value)
 
@@ -178,7 +178,7 @@ def check_zone(volume: Volume, zone: str | None) -> None:
 
 def check_in_use(platform: Platform, context: Context, server: Server, refusal: type[Error]) -> None:
     """Refuse what needs the server's volumes while block storage does something else with one of them."""
-    for device in platform.store.query(rows.block_devices_of, [server.uuid]):
+    for device in platform.store.query(servers.block_devices_of, [server.uuid]):
         if device.volume_id is None:
             continue
         status = platform.volumes.get(context, device.volume_id).status
@@ -192,7 +192,7 @@ def check_in_use(platform: Platform, context: Context, server: Server, refusal: 
 
 def attached(platform: Platform, server: Server) -> list[BlockDevice]:
     """The disks of the server that are attached volumes."""
-    devices = platform.store.query(rows.block_devices_of, [server.uuid])
+    devices = platform.store.query(servers.block_devices_of, [server.uuid])
     return [device for device in devices if device.attachment_id is not None and device.volume_id is not None]
 
 

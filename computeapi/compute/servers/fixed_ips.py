@@ -5,7 +5,7 @@ from typing import NamedTuple
 from computeapi.backends.network.nova_network import FixedIP
 from computeapi.compute.platform import Platform
 from computeapi.context import Context
-from computeapi.db import servers as rows
+from computeapi.db import servers
 from computeapi.db.servers import Server
 
 
@@ -25,4 +25,4 @@ class FixedIPManager:
     def get(self, context: Context, address: str) -> FixedAddress:
         fixed_ip = self.networks.fixed_ip(context, address)
         server_id = fixed_ip.server_id
-        return FixedAddress(fixed_ip, None if server_id is None else self.store.query(rows.get, server_id))
+        return FixedAddress(fixed_ip, None if server_id is None else self.store.query(servers.get, server_id))

@@ -7,7 +7,7 @@ from computeapi.backends.network import FloatingIP, Port
 from computeapi.compute.platform import Platform
 from computeapi.compute.servers.ports import REFRESH, Addresses, held
 from computeapi.context import Context
-from computeapi.db import servers as rows
+from computeapi.db import servers
 from computeapi.db.servers import Server
 from computeapi.errors import (
     Conflict,
@@ -49,7 +49,7 @@ class FloatingIPManager:
         """The server that the floating IP is associated with."""
         if floating_ip.server_id is None:
             return None
-        return self.store.query(rows.get, floating_ip.server_id)
+        return self.store.query(servers.get, floating_ip.server_id)
 
     def associate(self, context: Context, server: Server, address: str, fixed_address: str | None = None) -> None:
         """Associate it with this address of the server, by default its first IPv4 address, and with no other.

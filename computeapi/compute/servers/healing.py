@@ -5,7 +5,7 @@ import logging
 from computeapi.compute.platform import Platform
 from computeapi.compute.servers.ports import BATCH, Addresses
 from computeapi.context import Context
-from computeapi.db import servers as rows
+from computeapi.db import servers
 from computeapi.errors import NeighbourAway
 
 LOG = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ class Healing:
     def take_turn(self) -> None:
         """Check the next batch."""
         before = self.last
-        server_ids = self.platform.store.query(rows.on_hosts, before, self.at_once)
+        server_ids = self.platform.store.query(servers.on_hosts, before, self.at_once)
         # Set before the check: any error but an outage concerns this batch only, and must not block the next one.
         self.last = server_ids[-1] if len(server_ids) == self.at_once else ''
         try:

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from computeapi.compute.servers.changes import Changes
 from computeapi.context import Context
-from computeapi.db import servers as rows
+from computeapi.db import servers
 from computeapi.db.servers import Server
 from computeapi.errors import ServerNotFound
 
@@ -39,7 +39,7 @@ class Locks:
     def _locked_by(self, server: Server) -> Iterator[tuple[sa.Connection, str | None]]:
         """Who locks the server at present: somebody may have locked it after the request read it."""
         with self.changes.store.write() as connection:
-            current = rows.get(connection, server.uuid, lock=True)
+            current = servers.get(connection, server.uuid, lock=True)
             if current is None:
                 raise ServerNotFound(id=server.uuid)
             yield connection, current.locked_by
@@ -54,7 +54,7 @@ class Locks:
         reason: str | None,
     ) -> None:
         values = {'locked_by': by, 'locked_reason': reason, 'updated_at': self.changes.clock()}
-        rows.update(connection, server.uuid, values)
+        servers.update(connection, server.uuid, values)
         host = self.changes.platform.conf.host
         self.changes.record(connection, context, server, action, event=f'api_{action}', host=host)
 

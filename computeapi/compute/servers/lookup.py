@@ -12,8 +12,7 @@ from computeapi.compute.cells import Cells
 from computeapi.compute.flavors import using
 from computeapi.compute.scheduler.hosts import is_up
 from computeapi.context import Context
-from computeapi.db import flavors, server_search
-from computeapi.db import servers as rows
+from computeapi.db import flavors, server_search, servers
 from computeapi.db.engine import Store
 from computeapi.db.listing import Page
 from computeapi.db.server_search import Found, Search
@@ -51,8 +50,8 @@ class ServerLookup:
         deleted: include deleted servers.  any_project: whoever the caller is; a policy about the server then decides.
         unreachable: include servers whose cell is down.  by_cell: ServerUnknown if the server never existed.
         """
-        server = self.store.query(rows.get, server_id, needs=needs, deleted=deleted)
-        if server is None and by_cell and self.store.query(rows.get, server_id, deleted=True) is None:
+        server = self.store.query(servers.get, server_id, needs=needs, deleted=deleted)
+        if server is None and by_cell and self.store.query(servers.get, server_id, deleted=True) is None:
             raise ServerUnknown(id=server_id)
         if server is None or not (any_project or sees(context, server)):
             raise ServerNotFound(id=server_id)
@@ -93,11 +92,13 @@ class ServerLookup:
                 return Found([])
             within = {**wanted, 'host_not_in': lost} if lost else wanted
             search = Search(project_id, deleted, soft_deleted, within, self.max_examined)
-            found, last = server_search.page(connection, page, search, needs, rows.BRIEF if brief else rows.LISTED)
+            found, last = server_search.page(
+                connection, page, search, needs, servers.BRIEF if brief else servers.LISTED
+            )
             if lost and unreachable:
                 room = page._replace(limit=page.limit and page.limit - len(found))
                 search = search._replace(filters={**wanted, 'host_in': lost})
-                others, _ = server_search.page(connection, room, search, needs, rows.LISTED)
+                others, _ = server_search.page(connection, room, search, needs, servers.LISTED)
                 found = [*(replace(each, unreachable=True) for each in others), *found]
         self._complete(found, needs)
         if last is not None:

@@ -8,7 +8,7 @@ from computeapi.backends.hypervisor import Capability, Hypervisor, HypervisorErr
 from computeapi.compute.servers.changes import Changes, check, not_ready
 from computeapi.compute.tasks.transition import Requirement
 from computeapi.context import Context
-from computeapi.db import servers as rows
+from computeapi.db import servers
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.errors import Conflict
 from computeapi.states import VMState
@@ -53,7 +53,7 @@ class Machines:
             state = POWER_NAMES.get(server.power_state, 'pending')
             raise Conflict(f"Cannot 'get_diagnostics' instance {server.uuid} while it is in power state {state}")
         require(self.hypervisor, Capability.DIAGNOSTICS, server.host)
-        devices = self.store.query(rows.block_devices_of, [server.uuid])
+        devices = self.store.query(servers.block_devices_of, [server.uuid])
         try:
             return Diagnosis(server, devices, dict(self.hypervisor.diagnostics(server, devices)))
         except HypervisorError:
@@ -83,4 +83,4 @@ class Machines:
         facts = {'event': 'compute_set_admin_password', 'host': server.host}
         self.changes.record(connection, context, server, CHANGE_PASSWORD.name, **facts)
         if encrypted is not None:
-            rows.update(connection, server.uuid, {'password': encrypted})
+            servers.update(connection, server.uuid, {'password': encrypted})

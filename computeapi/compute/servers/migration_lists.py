@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from computeapi.db import server_migrations as rows
+from computeapi.db import server_migrations
 from computeapi.db.engine import Store
 from computeapi.db.listing import Page
 from computeapi.db.server_migrations import Migration
@@ -39,4 +39,6 @@ class MigrationLists:
         since, before: the period of the last change.
         """
         chosen = {COLUMNS[name]: value for name, value in (filters or {}).items() if name in COLUMNS}
-        return self.store.query(rows.page, page._replace(marker=page.marker or None), chosen, since, before)
+        return self.store.query(
+            server_migrations.page, page._replace(marker=page.marker or None), chosen, since, before
+        )

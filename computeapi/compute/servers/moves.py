@@ -13,8 +13,7 @@ from computeapi.compute.servers.changes import not_ready
 from computeapi.compute.tasks.fence import Superseded
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.queue import thawed
-from computeapi.db import allocations, server_migrations, services
-from computeapi.db import servers as rows
+from computeapi.db import allocations, server_migrations, servers, services
 from computeapi.db.server_migrations import Migration
 from computeapi.db.servers import Server
 from computeapi.db.tasks import Task
@@ -175,6 +174,6 @@ def undo(platform: Platform, task: Task, server: Server | None) -> None:
 def follow(platform: Platform, server: Server, migration: Migration) -> None:
     """Record the location of the machine, which is true whatever happens to the server."""
     where = placement.on(platform, migration.dest_host, migration.dest_node)
-    platform.store.change(rows.update, server.uuid, where | {'updated_at': platform.clock()})
+    platform.store.change(servers.update, server.uuid, where | {'updated_at': platform.clock()})
     for name, value in where.items():
         setattr(server, name, value)

@@ -15,8 +15,7 @@ from computeapi.compute.scheduler.spec import needs_of
 from computeapi.compute.servers import disks, ports
 from computeapi.compute.tasks.job import Job
 from computeapi.context import Context
-from computeapi.db import aggregates, allocations, tasks
-from computeapi.db import servers as rows
+from computeapi.db import aggregates, allocations, servers, tasks
 from computeapi.db.servers import Server, is_volume_backed
 from computeapi.errors import PortInUse, PortNotFound
 
@@ -60,7 +59,7 @@ def remove_stray(platform: Platform, server_id: str, host: str) -> None:
     """Destroy leftovers of the server on a host, unless it has a claim there. NotYet if a task holds the server, which
     may bring it there again; Outdated if another task has done so since."""
     with platform.store.write() as connection:
-        server = rows.get(connection, server_id, deleted=True, lock=True)
+        server = servers.get(connection, server_id, deleted=True, lock=True)
         is_held, newest = (ask(connection, server_id) for ask in (tasks.is_held, tasks.newest_claim))
         hosts = allocations.hosts_of(connection, server_id)
     # It may have moved back.
@@ -110,7 +109,7 @@ def leave_stray(job: Job, hosts: Collection[str]) -> None:
 def shrink(connection: sa.Connection, server: Server) -> None:
     """Reduce the allocation on the server's host to what its flavor needs."""
     if server.host is not None:
-        devices = rows.block_devices_of(connection, [server.uuid])
+        devices = servers.block_devices_of(connection, [server.uuid])
         needs = needs_of(server.flavor, on_volume=is_volume_backed(server, devices))
         allocations.resize(connection, server.uuid, server.host, needs, server.flavor.get('flavorid', ''))
 

@@ -17,8 +17,7 @@ from computeapi.compute.platform import Platform
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import beside
 from computeapi.context import Context
-from computeapi.db import allocations
-from computeapi.db import servers as rows
+from computeapi.db import allocations, servers
 from computeapi.db.servers import Server
 from computeapi.errors import AddressInUse, FixedIPInUse, Forbidden, NotFound, PortNotUsable
 from computeapi.states import VMState
@@ -59,7 +58,7 @@ class Addresses:
 
     def _try(self, context: Context, server_ids: Collection[str]) -> set[str]:
         """Refresh once; returns the servers that changed in the meantime."""
-        found = self.store.query(rows.alive, server_ids)
+        found = self.store.query(servers.alive, server_ids)
         # The creation of ports describes them once they exist.
         settled = [server for server in found if not are_planned(server.network_info)]
         self._put_off(context, [server.uuid for server in found if is_connecting(server)])
@@ -87,7 +86,7 @@ class Addresses:
         gone = [entry for entry in server.network_info if entry['port_id'] not in kept]
         with self.tasks.adding() as connection:
             new = {'network_info': entries, 'updated_at': self.clock()}
-            if not rows.change_unless_newer(connection, server, new):
+            if not servers.change_unless_newer(connection, server, new):
                 return False
             if gone:
                 allocations.leave_ports(connection, server.uuid, [entry['port_id'] for entry in gone])
@@ -190,21 +189,21 @@ def _entry(entry: Entry, port: Port, group_names: Mapping[str, str]) -> dict[str
 
 def replace(connection: sa.Connection, server_id: str, port_id: str, entries: Sequence[Entry], now: datetime) -> None:
     """Replace the entry of that port in network_info by these entries, whatever happens to the others."""
-    server = rows.get(connection, server_id, lock=True)
+    server = servers.get(connection, server_id, lock=True)
     if server is not None:
         others = [entry for entry in server.network_info if entry['port_id'] != port_id]
-        rows.update(connection, server_id, {'network_info': [*others, *entries], 'updated_at': now})
+        servers.update(connection, server_id, {'network_info': [*others, *entries], 'updated_at': now})
 
 
 def follow(connection: sa.Connection, server_id: str, before: Sequence[Entry], after: Sequence[Entry]) -> None:
     """Replace the entries *before* by *after* in network_info, and keep any others."""
-    server = rows.get(connection, server_id, lock=True)
+    server = servers.get(connection, server_id, lock=True)
     if server is not None:
         current = {_name(entry): entry for entry in after}
         gone = {_name(entry) for entry in before} - set(current)
         kept = [entry for entry in server.network_info if _name(entry) not in gone]
         info = [current.get(_name(entry), entry) for entry in kept]
-        rows.update(connection, server_id, {'network_info': info})
+        servers.update(connection, server_id, {'network_info': info})
 
 
 def _name(entry: Entry) -> str:
@@ -381,7 +380,7 @@ def describe(job: Job, entries: Sequence[Entry]) -> None:
     if not found or described(job.platform.networks, job.elevated, job.server.uuid, found) == found:
         return
     refresh(job)
-    if (current := job.store.query(rows.get, job.server.uuid)) is not None:
+    if (current := job.store.query(servers.get, job.server.uuid)) is not None:
         job.server.network_info = current.network_info
 
 

@@ -11,7 +11,7 @@ from computeapi.compute.servers.changes import Changes
 from computeapi.compute.servers.power import PAUSED_IS_OFF, POWERED_OFF, STOPPED_IS_ON
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
-from computeapi.db import servers as rows
+from computeapi.db import servers
 from computeapi.db.clock import elapsed
 from computeapi.db.servers import Server
 from computeapi.errors import Error
@@ -50,9 +50,9 @@ class PowerStates:
 
     def take_turn(self) -> None:
         """Check the next servers, in random order, so that those of a slow host all have their turn."""
-        server_ids = self.platform.store.query(rows.on_hosts, self.last, self.at_once)
+        server_ids = self.platform.store.query(servers.on_hosts, self.last, self.at_once)
         spent = defaultdict[str | None, float](float)
-        for server in randomness.shuffled(self.platform.store.query(rows.alive, server_ids)):
+        for server in randomness.shuffled(self.platform.store.query(servers.alive, server_ids)):
             stray, began = STRAYS.get(VMState(server.vm_state)), elapsed()
             if stray is None or server.task_state is not None or spent[server.host] > SECONDS_AT_A_HOST:
                 continue

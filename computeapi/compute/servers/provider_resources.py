@@ -19,8 +19,7 @@ from computeapi.compute.scheduler.requirements import ISOLATE, RequestGroup, are
 from computeapi.compute.servers import placement, ports
 from computeapi.compute.tasks.job import Job
 from computeapi.context import Context
-from computeapi.db import allocations
-from computeapi.db import servers as rows
+from computeapi.db import allocations, servers
 from computeapi.db.allocations import Held
 from computeapi.db.servers import Server
 from computeapi.errors import Invalid
@@ -115,7 +114,7 @@ def hold(job: Job, port_id: str) -> None:
         if there is None:
             raise too_little(server)
         with job.store.write() as connection:
-            rows.get(connection, server.uuid, lock=True)
+            servers.get(connection, server.uuid, lock=True)
             held = allocations.held_for_ports(connection, server.uuid, server.host)
             allocations.hold_for_ports(connection, server.uuid, server.host or '', {**held, **there.ports})
     if not is_accepted(job.platform, server, server.host or ''):

@@ -7,8 +7,7 @@ from computeapi.compute.servers.changes import Changes
 from computeapi.compute.servers.leftovers import RESET
 from computeapi.compute.tasks.job import Job
 from computeapi.context import Context
-from computeapi.db import server_migrations
-from computeapi.db import servers as rows
+from computeapi.db import server_migrations, servers
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.errors import ImageNotFound, ServerNotFound
 from computeapi.states import GOING, VMState
@@ -24,13 +23,13 @@ class Resets:
         """Set the state. Work in progress is overtaken, except a deletion, and a worker cleans up after it."""
         now = self.changes.clock()
         with self.changes.tasks.adding() as connection:
-            current = rows.get(connection, server.uuid, lock=True)
+            current = servers.get(connection, server.uuid, lock=True)
             if current is None:
                 raise ServerNotFound(id=server.uuid)
             # A deletion in progress goes on.
             task_state = current.task_state if current.task_state in GOING else None
             values = {'vm_state': vm_state, 'task_state': task_state, 'updated_at': now}
-            rows.update(connection, server.uuid, values | moves.sizes(current))
+            servers.update(connection, server.uuid, values | moves.sizes(current))
             if current.vm_state == VMState.RESIZED:
                 server_migrations.settle(connection, server.uuid, now)
             self.changes.tasks.cancel(connection, server.uuid)
@@ -64,7 +63,7 @@ def reset(job: Job) -> None:
     with job.store.write() as connection:
         # Others may attach interfaces meanwhile.
         ports.follow(connection, server.uuid, known, server.network_info)
-        rows.update(connection, server.uuid, found)
+        servers.update(connection, server.uuid, found)
     ports.refresh(job)
     shares.settle(job)
     job.end()
@@ -89,7 +88,7 @@ def keep_or_forget(job: Job, device: BlockDevice, attachments: list[str]) -> Non
         # Remove a volume that was created for the server but never attached; any other may contain data.
         if device.delete_on_termination and device.attachment_id is None and device.source_type != 'volume':
             disks.remove(job, disks.volume_of(device))
-        job.store.change(rows.delete_block_device, device.uuid)
+        job.store.change(servers.delete_block_device, device.uuid)
     else:
         disks.hold_once(job.platform, job.elevated, device, attachments)
 

@@ -15,8 +15,7 @@ from computeapi.compute.tasks.fence import Superseded
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import Requirement, beside
 from computeapi.context import Context
-from computeapi.db import hypervisors, servers
-from computeapi.db import server_shares as rows
+from computeapi.db import hypervisors, server_shares, servers
 from computeapi.db.server_shares import AttachedShare
 from computeapi.db.servers import Server
 from computeapi.errors import Conflict, Error, ShareNotFound
@@ -37,7 +36,7 @@ class ServerShareManager:
         self.shares, self.hypervisor = changes.platform.shares, changes.platform.hypervisor
 
     def list(self, server: Server) -> builtins.list[AttachedShare]:
-        return self.store.query(rows.of_server, server.uuid)
+        return self.store.query(server_shares.of_server, server.uuid)
 
     def get(self, server: Server, share_id: str) -> AttachedShare:
         return self.store.query(find, server.uuid, share_id)
@@ -56,7 +55,7 @@ class ServerShareManager:
         return self.get(server, share.id)
 
     def _insert(self, connection: sa.Connection, server: Server, share: Share, tag: str) -> None:
-        rows.SHARES.insert(
+        server_shares.SHARES.insert(
             connection,
             uuid=randomness.new_id(),
             server_id=server.uuid,
@@ -73,11 +72,11 @@ class ServerShareManager:
         check(context, server, DELETE)
         with self.changes.tasks.adding() as connection:
             self.changes.begin_in(connection, context, server, DETACH, {'share_id': share_id})
-            rows.set_status(connection, find(connection, server.uuid, share_id), ShareStatus.DETACHING)
+            server_shares.set_status(connection, find(connection, server.uuid, share_id), ShareStatus.DETACHING)
 
 
 def find(connection: sa.Connection, server_id: str, share_id: str) -> AttachedShare:
-    found = rows.SHARES.find(connection, server_id=server_id, share_id=share_id)
+    found = server_shares.SHARES.find(connection, server_id=server_id, share_id=share_id)
     if found is None:
         raise ShareNotFound(id=share_id)
     return found
@@ -94,7 +93,7 @@ def check_share(share: Share) -> None:
 
 
 def check_new(connection: sa.Connection, server_id: str, share_id: str, tag: str) -> None:
-    if any(share_id == each.share_id or tag == each.tag for each in rows.of_server(connection, server_id)):
+    if any(share_id == each.share_id or tag == each.tag for each in server_shares.of_server(connection, server_id)):
         raise Conflict(f"Share '{share_id}' or tag '{tag}' already associated to this server.")
 
 
@@ -109,7 +108,7 @@ def attach(job: Job) -> None:
         return job.end()
     with or_broken(job, share), job.event('compute_allow_share'):
         allow(job, share)
-    job.store.change(rows.set_status, share, ShareStatus.INACTIVE)
+    job.store.change(server_shares.set_status, share, ShareStatus.INACTIVE)
     job.end()
 
 
@@ -125,7 +124,7 @@ def detach(job: Job) -> None:
 
 def share_of_task(job: Job) -> AttachedShare | None:
     """The share of the task; None if it is gone."""
-    return job.store.query(rows.SHARES.find, server_id=job.server.uuid, share_id=job.arguments['share_id'])
+    return job.store.query(server_shares.SHARES.find, server_id=job.server.uuid, share_id=job.arguments['share_id'])
 
 
 @contextmanager
@@ -134,7 +133,7 @@ def or_broken(job: Job, share: AttachedShare) -> Iterator[None]:
     try:
         yield
     except Error:
-        job.store.change(rows.set_status, share, ShareStatus.ERROR)
+        job.store.change(server_shares.set_status, share, ShareStatus.ERROR)
         raise
 
 
@@ -149,12 +148,14 @@ def allow(job: Job, share: AttachedShare) -> None:
 
 
 def is_taken_away(connection: sa.Connection, share: AttachedShare) -> bool:
-    return servers.is_gone(connection, share.server_id) or rows.SHARES.find(connection, uuid=share.uuid) is None
+    return (
+        servers.is_gone(connection, share.server_id) or server_shares.SHARES.find(connection, uuid=share.uuid) is None
+    )
 
 
 def deny(job: Job, share: AttachedShare) -> None:
     """Revoke the access of the host, unless other servers on it have the share."""
-    if job.server.host is not None and not job.store.query(rows.is_kept_by_others, job.server.host, share):
+    if job.server.host is not None and not job.store.query(server_shares.is_kept_by_others, job.server.host, share):
         for address in addresses(job):
             job.platform.shares.deny(job.elevated, share.share_id, address)
 
@@ -164,7 +165,7 @@ def give_back(job: Job, share: AttachedShare) -> None:
     if job.server.host is not None:
         job.driver.unmount_share(job.server, share)
         deny(job, share)
-    job.store.change(rows.delete, share)
+    job.store.change(server_shares.delete, share)
 
 
 def addresses(job: Job) -> list[str]:
@@ -208,7 +209,7 @@ def settle(job: Job) -> None:
     for share in held(job):
         if share.status in (ShareStatus.ACTIVE, ShareStatus.INACTIVE):
             running = job.power() == PowerState.RUNNING
-            job.store.change(rows.set_status, share, ShareStatus.ACTIVE if running else ShareStatus.INACTIVE)
+            job.store.change(server_shares.set_status, share, ShareStatus.ACTIVE if running else ShareStatus.INACTIVE)
         if share.status == ShareStatus.DETACHING:
             try:
                 give_back(job, share)
@@ -217,11 +218,11 @@ def settle(job: Job) -> None:
 
 
 def held(job: Job) -> list[AttachedShare]:
-    return job.store.query(rows.of_server, job.server.uuid)
+    return job.store.query(server_shares.of_server, job.server.uuid)
 
 
 def set_all(job: Job, status: ShareStatus) -> None:
-    job.store.change(rows.SHARES.update, {'status': status}, server_id=job.server.uuid)
+    job.store.change(server_shares.SHARES.update, {'status': status}, server_id=job.server.uuid)
 
 
 def are_broken(job: Job) -> bool:
