@@ -158,13 +158,17 @@ class Quotas:
         min_count: int,
         max_count: int,
     ) -> int:
-        """Like `reserve`: returns how many servers, from *min_count* to *max_count*, fit; OverQuota if fewer do.
+        """Like `reserve`: returns how many servers, from *min_count* to *max_count*, fit; OverQuota, about *max_count*, if
+        fewer do.
 
         sizes: what one server uses ({'cores': ..., 'ram': ...})."""
         scopes = self._lock(connection, project_id, user_id)
         sizes = {'instances': 1, **sizes}
-        check_room(scopes, {resource: size * min_count for resource, size in sizes.items()})
-        return int(min(max_count, *(scope.room(sizes) for scope in scopes)))
+        fitting = int(min(max_count, *(scope.room(sizes) for scope in scopes)))
+        if fitting < min_count:
+            instances = str(max_count) if min_count == max_count else f'{min_count}-{max_count}'
+            check_room(scopes, {name: size * max_count for name, size in sizes.items()}, {'instances': instances})
+        return fitting
 
     def reserve_key_pair(self, connection: sa.Connection, context: Context, user_id: str) -> None:
         """Like `reserve`, for one more key pair of a user."""
@@ -204,14 +208,16 @@ def within(limit: int, amount: float) -> bool:
     return limit == UNLIMITED or amount <= limit
 
 
-def check_room(scopes: Sequence[Scope], wanted: Mapping[str, int]) -> None:
+def check_room(scopes: Sequence[Scope], wanted: Mapping[str, int], texts: Mapping[str, str] | None = None) -> None:
     """OverQuota, naming what is short, with the usage and limits of the project, or of the user if only
-    the user's are short."""
+    the user's are short.
+
+    texts: how the message states an amount, if not as a number."""
     short = {name: scope for scope in reversed(scopes) for name in scope.short_of(wanted)}
     if short:
         over = sorted(short)
         names = ', '.join(over)
-        requested = ', '.join(str(wanted[name]) for name in over)
+        requested = ', '.join(str({**wanted, **(texts or {})}[name]) for name in over)
         used = ', '.join(str(short[name].used[name]) for name in over)
         limits = ', '.join(str(short[name].limits[name]) for name in over)
         raise OverQuota(

@@ -70,6 +70,7 @@ def test_change_and_reset(api):
     assert (mine['instances'], mine['cores']) == (5, 12)
     assert api.get(f'{QUOTAS}?user_id=bob').json['quota_set']['instances'] == 5
     assert api.get(QUOTAS).json['quota_set']['instances'] == 11
+    assert api.get(f'{QUOTAS}?user_id=&user_id=bob&user_id=alice').json['quota_set']['instances'] == 5
     gone = api.delete(f'{QUOTAS}?user_id=bob')
     assert (gone.status, gone.text) == (202, '')
     assert api.get(f'{QUOTAS}?user_id=bob').json['quota_set']['instances'] == 11

@@ -131,7 +131,7 @@ def test_as_many_servers_as_fit(store, quotas, min_count, max_count, count):
             assert quotas.reserve_servers(connection, PROJECT, USER, sizes, min_count, max_count) == count
         except OverQuota as error:
             assert count is None
-            assert str(error) == 'Quota exceeded for ram: Requested 3072, but already used 0 of 2560 ram'
+            assert str(error) == 'Quota exceeded for ram: Requested 4608, but already used 0 of 2560 ram'
 
 
 def test_the_last_place_is_given_once(store, quotas):

@@ -422,6 +422,8 @@ def test_quotas(create, api):
     assert create(min_count=2, return_reservation_id=True).status == 202
     text = 'Quota exceeded for cores, instances: Requested 2, 2, but already used 2, 2 of 3, 2 cores, instances'
     assert message(create(min_count=2)) == (403, text)
+    text = 'Quota exceeded for cores, instances: Requested 9, 2-9, but already used 2, 2 of 3, 2 cores, instances'
+    assert message(create(min_count=2, max_count=9)) == (403, text)
 
 
 def test_as_many_as_fit(made, api):
