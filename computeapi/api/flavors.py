@@ -54,7 +54,7 @@ SORT_KEYS = [
     'created_at', 'description', 'disabled', 'ephemeral_gb', 'flavorid', 'id', 'is_public', 'memory_mb', 'name',
     'root_gb', 'rxtx_factor', 'swap', 'updated_at', 'vcpu_weight', 'vcpus',
 ]  # fmt: skip
-SORT_COLUMNS = {'vcpu_weight': 'vcpus'}
+SORT_COLUMNS = {'vcpu_weight': 'id'}  # No flavor has a weight.
 LIST_QUERY = query(
     pages.PARAMETERS
     | {

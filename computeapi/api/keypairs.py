@@ -123,5 +123,5 @@ class Keypairs(ComputeController):
 
 def owner(req: Request, facts: Any = None) -> str:
     """The user whose key pairs a request is about: the caller, unless it names another one."""
-    named = facts.get('user_id') if facts else req.parameter('user_id')
+    named = facts.get('user_id') if facts else req.first_parameter('user_id')
     return named or req.context.user_id or ''

@@ -119,7 +119,7 @@ class QuotaSets(ComputeController):
 
 def user_of(req: Request) -> str | None:
     """The user in the project that a request is about; None: the whole project."""
-    return next(filter(None, req.query.get('user_id', ())), None)
+    return req.first_parameter('user_id')
 
 
 # ------------------------------------------------------------------ quota classes

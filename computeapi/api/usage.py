@@ -80,7 +80,7 @@ class SimpleTenantUsage(ComputeController):
     def index(self, req: Request) -> dict[str, Any]:
         """List the usage of all projects: without start and end at this moment, with detailed=1 in detail."""
         found, links = self.usage(req)
-        view = DETAILED if first(req, 'detailed') == '1' else USAGE
+        view = DETAILED if req.first_parameter('detailed') == '1' else USAGE
         return {'tenant_usages': view.render_all(req, found)} | ({'tenant_usages_links': links} if links else {})
 
     @operation('GET', '/{id}', policy=SHOW, query=SHOW_QUERY, response=SHOWN)
@@ -105,14 +105,9 @@ class SimpleTenantUsage(ComputeController):
         return found, next_link(req, servers, page.limit, last, **project)
 
 
-def first(req: Request, name: str) -> str | None:
-    """Unlike elsewhere, the first value of a repeated parameter that is not empty counts here."""
-    return next(filter(None, req.query.get(name, ())), None)
-
-
 def moment_of(req: Request, name: str) -> datetime | None:
     """None if the parameter is missing or empty; Invalid if it has none of the formats that this resource accepts."""
-    text = first(req, name)
+    text = req.first_parameter(name)
     found = moment(text, FORMATS) if text else None
     if text and found is None:
         raise Invalid('Invalid datetime string: Datetime is in invalid format')

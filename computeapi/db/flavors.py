@@ -27,6 +27,15 @@ GRANTED = sa.or_(
     ),
 )
 """The condition that a flavor is public or was granted to the project."""
+USABLE = {False: FLAVORS.select, True: FLAVORS.select.where(GRANTED)}
+"""The statement for flavors, or only for those that the project can use."""
+LARGE_ENOUGH = (
+    ~flavors.c.disabled,
+    flavors.c.memory_mb >= sa.bindparam('memory_mb'),
+    flavors.c.root_gb >= sa.bindparam('root_gb'),
+)
+WANTED = {False: LARGE_ENOUGH, True: (*LARGE_ENOUGH, flavors.c.is_public == sa.bindparam('is_public'))}
+"""The conditions that flavors are large enough, or also public or not, as requested."""
 BY_ID = FLAVORS.select.where(flavors.c.flavorid == sa.bindparam('flavorid'))
 LOCKED = BY_ID.with_for_update()
 GRANTED_BY_ID = BY_ID.where(GRANTED)
@@ -58,20 +67,21 @@ def page(
     granted_to: only flavors that this project can use.  name: a substring of their names.
     """
     parameters = {'memory_mb': min_memory_mb, 'root_gb': min_root_gb, 'is_public': is_public, 'project_id': granted_to}
-    chosen, order = _chosen(is_public is not None, granted_to is not None), listing.ordered(flavors, page, 'id')
+    granted, by_access = granted_to is not None, is_public is not None
+    order = listing.ordered(flavors, page, 'id')
     if name is None and page.marker is None:
+        chosen = _chosen(granted, by_access)
         return FLAVORS.all(connection, *listing.beginning(chosen, order, page.limit, parameters))
-    where = [] if name is None else [flavors.c.name.contains(name, autoescape=True)]
-    marked, chosen = [flavors.c.flavorid == page.marker], chosen.params(parameters)
-    return FLAVORS.all(connection, listing.paged(connection, chosen, order, page, marked=marked, where=where))
+    where = [*WANTED[by_access], *([] if name is None else [flavors.c.name.contains(name, autoescape=True)])]
+    usable, marked = USABLE[granted].params(parameters), [flavors.c.flavorid == page.marker]
+    return FLAVORS.all(
+        connection, listing.paged(connection, usable, order, page, marked=marked, where=where), parameters
+    )
 
 
 @functools.cache
-def _chosen(by_access: bool, granted: bool) -> sa.Select[Any]:
-    """The statement for flavors that are large enough, and have the requested access."""
-    size = (flavors.c.memory_mb >= sa.bindparam('memory_mb'), flavors.c.root_gb >= sa.bindparam('root_gb'))
-    access = [flavors.c.is_public == sa.bindparam('is_public')] if by_access else []
-    return FLAVORS.select.where(~flavors.c.disabled, *size, *access, *([GRANTED] if granted else []))
+def _chosen(granted: bool, by_access: bool) -> sa.Select[Any]:
+    return USABLE[granted].where(*WANTED[by_access])
 
 
 def taken(connection: sa.Connection, flavorid: str, name: str) -> str | None:

@@ -154,6 +154,10 @@ class Request(BaseRequest):
         values = self.query.get(name)
         return values[-1] if values else default
 
+    def first_parameter(self, name: str) -> str | None:
+        """The first value that is not empty, which counts where a few resources ignore a repetition."""
+        return next(filter(None, self.query.get(name, ())), None)
+
     def allows(self, policy: Policy, target: Any = None) -> bool:
         """Whether the caller passes *policy*; evaluated once per request for the caller's own project."""
         self.checked_policies.add(policy)

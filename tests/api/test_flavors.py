@@ -78,8 +78,20 @@ def test_pages(api):
     rest = api.get('/flavors?limit=2&marker=b').json
     assert [each['id'] for each in rest['flavors']] == ['c'] and 'flavors_links' not in rest
     assert api.get('/flavors?marker=nothing').status == 400
+    assert (
+        api.post('/flavors', flavor(id='b2', name='b2', ram=8, **{'os-flavor-access:is_public': False})).status == 200
+    )
+    assert [each['id'] for each in api.get('/flavors?minRam=16&marker=b2').json['flavors']] == ['c']
+    assert api.get('/flavors?marker=b2', as_=MEMBER).status == 400
     backwards = api.get('/flavors?sort_key=name&sort_dir=desc').json['flavors']
     assert [each['id'] for each in backwards] == ['c', 'b', 'a']
+
+
+def test_no_flavor_has_a_weight(api):
+    for name, vcpus in (('b', 2), ('a', 1)):
+        api.post('/flavors', flavor(id=name, name=name, vcpus=vcpus))
+    listed = api.get('/flavors?sort_key=vcpu_weight').json['flavors']
+    assert [each['id'] for each in listed] == ['b', 'a']
 
 
 def test_unknown_parameters_are_dropped_then_refused(api, small):

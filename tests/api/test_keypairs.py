@@ -141,6 +141,7 @@ def test_delete(api, version, status):
 def test_an_administrator_names_the_user_from_2_10(api):
     assert api.post('/os-keypairs', pair(user_id='bob'), '2.10').json['keypair']['user_id'] == 'bob'
     assert names(api.get('/os-keypairs?user_id=bob', '2.10')) == ['mine']
+    assert names(api.get('/os-keypairs?user_id=bob&user_id=alice', '2.10')) == ['mine']
     assert names(api.get('/os-keypairs?user_id=bob', '2.9')) == []
     assert api.get('/os-keypairs/mine?user_id=bob', '2.9').status == 404
     assert api.get('/os-keypairs/mine?user_id=bob', '2.10').status == 200
