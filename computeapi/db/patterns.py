@@ -54,11 +54,18 @@ def prefix(pattern: str) -> str:
     return ''.join(itertools.takewhile(str.isascii, known))
 
 
-def matches(column: sa.ColumnElement[Any], pattern: str, dialect: str) -> sa.ColumnElement[bool]:
-    """Whether the column matches the pattern, which must be accepted by is_bounded."""
+def matches(
+    column: sa.ColumnElement[Any], pattern: str, dialect: str, *, folded: bool = False
+) -> sa.ColumnElement[bool]:
+    """Whether the column matches the pattern, which must be accepted by is_bounded.
+
+    folded: the column is in lower case, in which SQLite, and PostgreSQL in some locales, put ASCII letters only.
+    """
     if plain := PLAIN.fullmatch(pattern):
         start, text, end = plain.groups()
         words = f'{"" if start else "%"}{SYMBOL.sub(_symbol, text)}{"" if end else "%"}'
+        if folded:
+            return column.like(words.lower(), escape='/')
         return sa.func.lower(column).like(sa.func.lower(sa.literal(words)), escape='/')
     return column.regexp_match(PREFIXES.get(dialect, '(?i)') + pattern)
 

@@ -36,6 +36,8 @@ def condition(dialect: str, name: str, value: Any) -> Clause:
         )
     if name in ADDRESSES:
         return addresses.match(dialect, ADDRESSES[name], value)
+    if name == 'name':
+        return patterns.matches(servers.c.folded_name, value, dialect, folded=True)
     return patterns.matches(servers.c[name], value, dialect)
 
 

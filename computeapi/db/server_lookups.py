@@ -175,7 +175,9 @@ def _named(dialect: str, reach: Reach, pattern: str, prefix: str, max_rows: int)
     there = hinted(PLACES.where(THERE, *reach.owned(), *_beginning(name, prefix)), BY['folded_name'])
     seen = there.add_columns(name)
     some = seen.limit(max_rows).subquery()
-    found = sa.select(some.c.created_at, some.c.id).where(patterns.matches(some.c.folded_name, pattern, dialect))
+    found = sa.select(some.c.created_at, some.c.id).where(
+        patterns.matches(some.c.folded_name, pattern, dialect, folded=True)
+    )
     return Lookup([found], scanned=seen, max_rows=max_rows)
 
 
