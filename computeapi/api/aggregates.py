@@ -17,11 +17,12 @@ from computeapi.api.types import (
     STRING,
     TEXTS,
     UUID,
+    check_integer_id,
     exact_date,
-    integer_id,
 )
 from computeapi.db.aggregates import Aggregate
-from computeapi.errors import Invalid
+from computeapi.db.listing import MAX_DIGITS
+from computeapi.errors import AggregateNotFound, Invalid
 from computeapi.versions import added, changed
 from computeapi.web.contract import ADMIN, Field, Policy, View, attr
 from computeapi.web.controller import action, api_version, operation
@@ -97,7 +98,7 @@ class Aggregates(ComputeController):
     @operation('GET', '/{id}', policy=SHOW, response=ONE)
     def show(self, req: Request, id: str) -> dict[str, Any]:
         """Show an aggregate."""
-        return self.answer(req, self.cloud.aggregates.get(integer_id(id)))
+        return self.answer(req, self.cloud.aggregates.get(aggregate_id(id)))
 
     @operation('PUT', '/{id}', policy=UPDATE, body=UPDATE_BODY, response=ONE, errors=(409,))
     def update(self, req: Request, id: str, body: Any) -> dict[str, Any]:
@@ -105,37 +106,45 @@ class Aggregates(ComputeController):
         changes = dict(body['aggregate'])
         if 'name' in changes:
             changes['name'] = changes['name'].strip()
-        return self.answer(req, self.cloud.aggregates.update(integer_id(id), changes))
+        return self.answer(req, self.cloud.aggregates.update(aggregate_id(id), changes))
 
     @operation('DELETE', '/{id}', policy=DELETE)
     def delete(self, req: Request, id: str) -> None:
         """Delete an aggregate that has no hosts."""
-        self.cloud.aggregates.delete(integer_id(id))
+        self.cloud.aggregates.delete(aggregate_id(id))
 
     @change('add_host', policy=ADD_HOST, takes=HOST_BODY)
     def add_host(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Add a host to an aggregate."""
-        return self.answer(req, self.cloud.aggregates.add_host(integer_id(id), body['add_host']['host']))
+        return self.answer(req, self.cloud.aggregates.add_host(aggregate_id(id), body['add_host']['host']))
 
     @change('remove_host', policy=REMOVE_HOST, takes=HOST_BODY)
     def remove_host(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Remove a host from an aggregate."""
-        return self.answer(req, self.cloud.aggregates.remove_host(integer_id(id), body['remove_host']['host']))
+        return self.answer(req, self.cloud.aggregates.remove_host(aggregate_id(id), body['remove_host']['host']))
 
     @change('set_metadata', policy=SET_METADATA, takes=lone('metadata', METADATA))
     def set_metadata(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Set metadata keys of an aggregate, or remove them."""
-        return self.answer(req, self.cloud.aggregates.set_metadata(integer_id(id), body['set_metadata']['metadata']))
+        return self.answer(req, self.cloud.aggregates.set_metadata(aggregate_id(id), body['set_metadata']['metadata']))
 
     @operation('POST', '/{id}/images', policy=IMAGES, body=IMAGES_BODY, status=202)
     @api_version('2.81')
     def images(self, req: Request, id: str, body: Any) -> None:
         """Pre-cache images on the hosts of an aggregate."""
-        aggregate_id = integer_id(id)
+        found = aggregate_id(id)
         image_ids = [image['id'] for image in body['cache']]
         if len(set(image_ids)) != len(image_ids):
             raise Invalid('Duplicate images in request')
-        self.cloud.aggregates.cache_images(req.context, aggregate_id, image_ids)
+        self.cloud.aggregates.cache_images(req.context, found, image_ids)
 
     def answer(self, req: Request, aggregate: Aggregate) -> dict[str, Any]:
         return {'aggregate': AGGREGATE.render(req, aggregate)}
+
+
+def aggregate_id(text: str) -> int:
+    """The ID in a path; AggregateNotFound for one that is too long for a database."""
+    check_integer_id(text)
+    if len(text) > MAX_DIGITS:
+        raise AggregateNotFound(id=text)
+    return int(text)

@@ -14,7 +14,7 @@ from computeapi.api.types import (
     STRING,
     UUID,
     bare,
-    integer_id,
+    check_integer_id,
     uuid_id,
 )
 from computeapi.api.unreachable import BEHAVIOUR, STATUS, either, render_all
@@ -169,7 +169,7 @@ class Services(ComputeController):
     @operation('DELETE', '/{id}', policy=DELETE, status=204, errors=(409,))
     def delete(self, req: Request, id: str) -> None:
         """Delete a service that is no longer used, by its number."""
-        integer_id(id)
+        check_integer_id(id)
         self.cloud.services.delete(req.context, id)
 
     @api_version(BY_UUID)

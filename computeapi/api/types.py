@@ -11,7 +11,6 @@ from typing import Any
 from oslo_utils.uuidutils import is_uuid_like
 
 from computeapi.booleans import FALSE, TRUE, is_true
-from computeapi.db.listing import MAX_DIGITS
 from computeapi.errors import Invalid
 from computeapi.versions import changed
 from computeapi.web.contract import Asking, Field, Reader, View, attr
@@ -65,11 +64,10 @@ LIMIT = {'type': 'string', 'pattern': '^[0-9]*$', 'minLength': 1, 'maxLength': D
 MARKER = STRING
 
 
-def integer_id(text: str) -> int:
-    """The integer ID in a path; one that is too long for a database becomes -1, which nothing has either."""
+def check_integer_id(text: str) -> None:
+    """Invalid unless the ID in a path is an integer."""
     if not INTEGER_ID.fullmatch(text):
         raise Invalid('Invalid input received: id must be an integer')
-    return int(text) if len(text) <= MAX_DIGITS else -1
 
 
 def uuid_id(text: str) -> str:

@@ -158,8 +158,8 @@ class Quotas:
         min_count: int,
         max_count: int,
     ) -> int:
-        """Like `reserve`: returns how many servers, from *min_count* to *max_count*, fit; OverQuota, about *max_count*, if
-        fewer do.
+        """Like `reserve`: returns how many servers, from *min_count* to *max_count*, fit; OverQuota, about
+        *max_count*, if fewer do.
 
         sizes: what one server uses ({'cores': ..., 'ram': ...})."""
         scopes = self._lock(connection, project_id, user_id)

@@ -143,7 +143,10 @@ def test_a_host_comes_into_one_zone_of_two_at_once(api, hosts, monkeypatch):
 @pytest.mark.parametrize(('id', 'status'), [('abc', 400), ('1x', 400), ('1' * 30, 404), ('-1', 404), ('99', 404)])
 def test_ids_of_nothing(api, id, status):
     assert api.get(f'/os-aggregates/{id}').status == status
-    assert api.delete(f'/os-aggregates/{id}').status == status
+    gone = api.delete(f'/os-aggregates/{id}')
+    assert gone.status == status
+    if status == 404:
+        assert gone.json['itemNotFound']['message'] == f'Aggregate {id} could not be found.'
 
 
 def test_images_are_there_before_they_are_needed(api, made):
