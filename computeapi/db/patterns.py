@@ -67,7 +67,13 @@ def matches(
         if folded:
             return column.like(words.lower(), escape='/')
         return sa.func.lower(column).like(sa.func.lower(sa.literal(words)), escape='/')
-    return column.regexp_match(PREFIXES.get(dialect, '(?i)') + pattern)
+    return column.regexp_match(PREFIXES.get(dialect, '(?i)') + (_folded(pattern) if folded else pattern))
+
+
+def _folded(pattern: str) -> str:
+    """The pattern with letters besides those of ASCII in lower case, unless a range then ends before it begins."""
+    lowered = ''.join(symbol if symbol.isascii() else symbol.lower() for symbol in pattern)
+    return lowered if is_bounded(lowered) else pattern
 
 
 def _symbol(found: re.Match[str]) -> str:
