@@ -68,15 +68,19 @@ class WrittenQuery:
         driver: Any = connection.connection.dbapi_connection
         values, cursor = self._values(parameters), None
         try:
-            cursor = driver.cursor()
-            cursor.execute(self.text, values)
-            rows = read(cursor)
+            if self.readers is not None and _prepares(driver):
+                rows = driver.fetch_prepared(self.text, values)
+            else:
+                cursor = driver.cursor()
+                cursor.execute(self.text, values)
+                rows = read(cursor)
         except BaseException as error:
             # As for SQLAlchemy's own executions: it raises its error, and gives up a connection that is lost.
             connection._handle_dbapi_exception(error, self.text, values, cursor, None)
-        if self.readers is None:
-            self.readers = self._readers(connection.dialect, cursor.description)
-        cursor.close()
+        if cursor is not None:
+            if self.readers is None:
+                self.readers = self._readers(connection.dialect, cursor.description)
+            cursor.close()
         return [_read(row, self.readers) for row in rows] if self.readers else rows
 
     def _values(self, parameters: Mapping[str, Any]) -> Any:
@@ -92,6 +96,11 @@ class WrittenQuery:
         typed = zip(self.types, description, strict=True)
         readers = [_impl(kind, dialect).result_processor(dialect, each[1]) for kind, each in typed]
         return [(place, reader) for place, reader in enumerate(readers) if reader is not None]
+
+
+def _prepares(driver: Any) -> bool:
+    """Whether the driver's connection executes queries as prepared statements: it must not be in a transaction."""
+    return hasattr(driver, 'fetch_prepared') and driver.autocommit
 
 
 def _written(connection: sa.Connection, query: Query, parameters: Mapping[str, Any] | None) -> WrittenQuery | None:

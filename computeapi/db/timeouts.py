@@ -1,10 +1,11 @@
 """Time limits for the database: enforced by the database itself, and by its drivers if it does not respond at all."""
 
+import functools
 import math
 import select
 import time
-from collections.abc import Generator
-from typing import Any, NamedTuple
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn
 
 import sqlalchemy as sa
 
@@ -67,6 +68,8 @@ def limit_postgresql(engine: sa.Engine, timeouts: Timeouts) -> None:
     """Make connections give up: the server after its limits, and the driver when a server does not respond."""
     import psycopg
 
+    from computeapi.db.prepared_queries import PreparedQueries
+
     class Connection(psycopg.Connection[Any]):
         """Adds a time limit: psycopg itself waits forever for a server that is reachable but does not respond."""
 
@@ -76,9 +79,23 @@ def limit_postgresql(engine: sa.Engine, timeouts: Timeouts) -> None:
             try:
                 return super().wait(_within(timeouts.answer, gen), *args, **options)
             except TimeoutError as silence:
-                # A late answer would be taken for that of the next statement.
-                self.close()
-                raise psycopg.OperationalError(str(silence)) from silence
+                self._give_up(silence)
+
+        def fetch_prepared(self, text: str, parameters: Mapping[str, Any]) -> Sequence[Any]:
+            """All rows of a query."""
+            try:
+                return self._prepared_queries.fetch(text, parameters)
+            except TimeoutError as silence:
+                self._give_up(silence)
+
+        @functools.cached_property
+        def _prepared_queries(self) -> PreparedQueries:
+            return PreparedQueries(self, timeouts.answer)
+
+        def _give_up(self, silence: TimeoutError) -> NoReturn:
+            # A late answer would be taken for that of the next statement.
+            self.close()
+            raise psycopg.OperationalError(str(silence)) from silence
 
     @sa.event.listens_for(engine, 'do_connect')
     def connect(dialect: Any, record: Any, args: Any, options: Any) -> Any:
