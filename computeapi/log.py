@@ -4,6 +4,7 @@ Only the lines of the service itself can be made more verbose: at higher verbosi
 statements, and the secrets in them.
 """
 
+import functools
 import logging
 import logging.handlers
 import re
@@ -18,21 +19,28 @@ from computeapi.context import ACTING
 CALLER = ('request_id', 'global_request_id', 'user_id', 'project_id')
 CONTROL = re.compile('[\x00-\x1f\x7f-\x9f\u2028\u2029]')
 """Characters that end a line, or that a terminal obeys."""
-FORMAT = '%(asctime)s %(process)d %(levelname)s %(name)s [%(caller)s] %(message)s'
 
 
 class Lines(logging.Formatter):
-    """Plain text, in UTC; a message is one printable line, whatever clients have put into it."""
+    """Plain text, in UTC; a message is one printable line, whatever clients have put into it.
 
-    def __init__(self) -> None:
-        super().__init__(FORMAT)
+    Each request writes a line; a format string, as logging has it, would take twice as long.
+    """
 
-    def formatMessage(self, record: logging.LogRecord) -> str:
-        record.caller = getattr(record, 'request_id', None) or '-'
-        return CONTROL.sub(_escaped, super().formatMessage(record))
+    def format(self, record: logging.LogRecord) -> str:
+        caller = getattr(record, 'request_id', None) or '-'
+        beginning = f'{self.formatTime(record)} {record.process} {record.levelname} {record.name} [{caller}]'
+        line = CONTROL.sub(_escaped, f'{beginning} {record.getMessage()}')
+        return f'{line}\n{self.formatException(record.exc_info)}' if record.exc_info else line
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
-        return datetime.fromtimestamp(record.created, UTC).isoformat(timespec='milliseconds')
+        return f'{_second(int(record.created))}.{int(record.msecs):03}+00:00'
+
+
+@functools.lru_cache(maxsize=1)
+def _second(moment: int) -> str:
+    """The time without fractions, which most lines share with the line before."""
+    return datetime.fromtimestamp(moment, UTC).strftime('%Y-%m-%dT%H:%M:%S')
 
 
 def _escaped(found: re.Match[str]) -> str:
