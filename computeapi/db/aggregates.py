@@ -5,8 +5,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from computeapi.db.constant_queries import fetch
 from computeapi.db.placement_changes import AGGREGATE, note, note_host
-from computeapi.db.records import Rows, grouped
+from computeapi.db.records import Among, Rows, grouped
 from computeapi.db.tables.compute import ZONE, Aggregate, aggregate_hosts, aggregates
 from computeapi.db.tables.servers import servers
 
@@ -19,11 +20,10 @@ METADATA = (
     .select_from(aggregate_hosts.join(aggregates, aggregate_hosts.c.aggregate_id == aggregates.c.id))
     .order_by(aggregates.c.id)
 )
-METADATA_OF_HOSTS = METADATA.where(aggregate_hosts.c.host.in_(sa.bindparam('hosts', expanding=True)))
-MEMBERS = (
-    sa.select(aggregate_hosts.c.aggregate_id, aggregate_hosts.c.host)
-    .where(aggregate_hosts.c.aggregate_id.in_(sa.bindparam('ids', expanding=True)))
-    .order_by(aggregate_hosts.c.host)
+METADATA_OF_HOSTS = Among(METADATA, aggregate_hosts.c.host)
+MEMBERS = Among(
+    sa.select(aggregate_hosts.c.aggregate_id, aggregate_hosts.c.host).order_by(aggregate_hosts.c.host),
+    aggregate_hosts.c.aggregate_id,
 )
 
 
@@ -38,7 +38,7 @@ def select(connection: sa.Connection) -> list[Aggregate]:
 
 
 def _with_hosts(connection: sa.Connection, found: list[Aggregate]) -> list[Aggregate]:
-    rows = connection.execute(MEMBERS, {'ids': [each.id for each in found]})
+    rows = MEMBERS.rows(connection, [each.id for each in found])
     hosts = grouped((aggregate_id, host) for aggregate_id, host in rows)
     for each in found:
         each.hosts = hosts.get(each.id, [])
@@ -49,8 +49,8 @@ def metadata_by_host(
     connection: sa.Connection, hosts: Collection[str] | None = None
 ) -> dict[str, list[dict[str, str]]]:
     """By host (of these, or of all) that is in any aggregate, the metadata of its aggregates, oldest first."""
-    statement, parameters = (METADATA, {}) if hosts is None else (METADATA_OF_HOSTS, {'hosts': list(hosts)})
-    return grouped((host, metadata) for host, metadata in connection.execute(statement, parameters))
+    rows = fetch(connection, METADATA, {}) if hosts is None else METADATA_OF_HOSTS.rows(connection, hosts)
+    return grouped((host, metadata) for host, metadata in rows)
 
 
 def zone_of(metadata: Iterable[Mapping[str, str]]) -> str | None:

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from computeapi import randomness
 from computeapi.db import listing
 from computeapi.db.allocations import Amounts, count
+from computeapi.db.constant_queries import Row, fetch
 from computeapi.db.index_scans import hinted
 from computeapi.db.listing import Clause, Page, identified, identity
 from computeapi.db.placement_changes import note_host
@@ -92,7 +93,7 @@ def _load(
     needs: Collection[str],
     parameters: Mapping[str, Any] | None = None,
 ) -> list[ComputeNode]:
-    found = [record(row) for row in connection.execute(statement, parameters)]
+    found = [record(row) for row in fetch(connection, statement, parameters)]
     hosts = [each.host for each in found]
     if USAGE in needs:
         _add_usage(connection, found, hosts)
@@ -101,7 +102,7 @@ def _load(
     return found
 
 
-def record(row: sa.Row[Any]) -> ComputeNode:
+def record(row: Row) -> ComputeNode:
     """Decodes a row of SELECT."""
     facts = dict(zip(COLUMNS, row, strict=False))
     return ComputeNode(**facts, service=ComputeService(*row[len(COLUMNS) :]))

@@ -45,7 +45,7 @@ BOUNDS_OF_USER = _together(OF_CLASS, OF_EVERYBODY, OF_USER, quota_usages.OF_USER
 
 
 def class_limits(connection: sa.Connection, class_name: str) -> dict[str, int]:
-    return {row.resource: row.hard_limit for row in connection.execute(OF_CLASS, {'class': class_name})}
+    return {resource: int(limit) for resource, limit in fetch(connection, OF_CLASS, {'class': class_name})}
 
 
 def limits(connection: sa.Connection, class_name: str, project_id: str, user_id: str | None = None) -> QuotaBounds:
