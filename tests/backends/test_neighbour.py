@@ -9,6 +9,7 @@ from dataclasses import replace
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 import pytest
+import requests
 import webob
 from cryptography.fernet import Fernet
 from openstack.block_storage.v3._proxy import Proxy as Volumes
@@ -16,7 +17,7 @@ from openstack.block_storage.v3._proxy import Proxy as Volumes
 from computeapi import config
 from computeapi.backends.encryption import Cipher, UnreadableToken
 from computeapi.backends.image.glance import GlanceImages
-from computeapi.backends.neighbour import NeighbourService, NoToken, Refused
+from computeapi.backends.neighbour import NeighbourService, NoToken, Refused, remember_environment
 from computeapi.backends.volume.cinder import CinderVolumes
 from computeapi.context import Context
 from computeapi.errors import (
@@ -432,3 +433,15 @@ def test_without_a_key_nothing_is_kept():
 def test_a_key_must_be_one():
     with pytest.raises(ValueError):
         Cipher(['short'])
+
+
+def test_the_environment_is_read_once_for_each_host(monkeypatch):
+    read = []
+    monkeypatch.setattr(requests.sessions, 'get_environ_proxies', lambda url, no_proxy: read.append(url) or {})
+    monkeypatch.setenv('REQUESTS_CA_BUNDLE', '/ca.pem')
+    session = requests.Session()
+    remember_environment(session)
+    for url in ('http://cinder:8776/v3/volumes', 'http://cinder:8776/v3/types?name=a', 'http://neutron/v2.0/ports'):
+        found = session.merge_environment_settings(url, {}, None, True, None)
+        assert found == {'proxies': {}, 'stream': False, 'verify': '/ca.pem', 'cert': None}
+    assert read == ['http://cinder:8776', 'http://neutron']
