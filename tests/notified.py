@@ -1,12 +1,12 @@
 """The notifications that wait to be sent."""
 
-from computeapi.db import notifications as rows
+from computeapi.db import notifications
 
 
 def taken(store):
     """The notifications since the last call."""
-    found = store.query(rows.NOTIFICATIONS.all, rows.OLDEST)
-    store.change(rows.delete, found)
+    found = store.query(notifications.NOTIFICATIONS.all, notifications.OLDEST)
+    store.change(notifications.delete, found)
     return found
 
 

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from computeapi.compute.audit_periods import AuditPeriods, Period
 from computeapi.compute.notifications.servers import ServerNotifications
 from computeapi.compute.services import ServiceManager
-from computeapi.db import usage_audits as rows
+from computeapi.db import usage_audits
 from computeapi.db.engine import Store
 from computeapi.db.services import COMPUTE
 
@@ -47,7 +47,7 @@ class UsageAudits:
         """The audit of the last period that ended before the given time, by default now."""
         period = self.periods.last_before(before or self.store.clock())
         hosts = [status.service.host for status in self.services.list(binary=COMPUTE)]
-        audit = self.store.query(rows.find, *period)
+        audit = self.store.query(usage_audits.find, *period)
         if audit is None:
             return Audit(period, hosts, {}, False)
         return Audit(period, hosts, audit.counts, audit.ended_at is not None)
@@ -62,7 +62,7 @@ class UsageAuditor:
     def catch_up(self) -> None:
         """Perform the audit of the last period, unless that is done."""
         period = self.notifications.periods.last_before(self.store.clock())
-        audit = self.store.query(rows.find, *period)
+        audit = self.store.query(usage_audits.find, *period)
         if audit is None or audit.ended_at is None:
             while self.store.change(self._advance, period):
                 pass
@@ -70,13 +70,15 @@ class UsageAuditor:
     def _advance(self, connection: sa.Connection, period: Period) -> bool:
         """Tell about some servers; returns whether others may be left."""
         now = self.store.clock()
-        audit = rows.locked(connection, *period, now)
+        audit = usage_audits.locked(connection, *period, now)
         if audit.ended_at is not None:
             return False
-        found, last_id = rows.next_servers(connection, audit)
+        found, last_id = usage_audits.next_servers(connection, audit)
         if last_id is None:
-            rows.finish(connection, audit, now)
+            usage_audits.finish(connection, audit, now)
             return False
         self.notifications.existed(connection, found, period)
-        rows.advance(connection, audit, last_id, Counter(audit.counts) + Counter(server.host or '' for server in found))
+        counts = Counter(audit.counts)
+        counts.update(server.host or '' for server in found)
+        usage_audits.advance(connection, audit, last_id, counts)
         return True

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from computeapi.context import Context
-from computeapi.db import notifications as rows
+from computeapi.db import notifications
 
 ERROR, INFO = 'error', 'info'
 UNVERSIONED, VERSIONED = 'unversioned', 'versioned'
@@ -38,7 +38,7 @@ class Outbox:
     ) -> None:
         """Write a notification in the transaction that it tells about, unless its format is off."""
         if form in self.formats:
-            rows.add(
+            notifications.add(
                 connection,
                 self.most_waiting,
                 created_at=self.clock(),
