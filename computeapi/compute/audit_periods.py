@@ -1,4 +1,4 @@
-"""The periods for which the use of servers is told: whole hours, days, months or years, of UTC."""
+"""The periods of usage audits: whole hours, days, months or years, of UTC."""
 
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple

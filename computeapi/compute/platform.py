@@ -26,8 +26,8 @@ NO_CIPHER = Cipher()
 class Platform:
     """All that workers need, and what requests about servers start from.
 
-    mirror: keeps Placement up to date; None if it is not used.  notifications: what other services are told; None if
-    they are off.  cipher: encrypts the initial passwords of guests.
+    mirror: keeps Placement up to date; None if it is not used.  notifications: to other services; None if they are
+    off.  cipher: encrypts the initial passwords of guests.
     """
 
     conf: cfg.ConfigOpts

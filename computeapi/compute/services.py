@@ -100,10 +100,10 @@ class ServiceManager:
             values['updated_at'] = self.clock()
             rows.update(connection, service, values)
             changed = service._replace(**values)
-            self._tell(connection, context, changed, 'update')
+            self._notify(connection, context, changed, 'update')
             return self._statuses(connection, [changed])[0]
 
-    def _tell(self, connection: sa.Connection, context: Context, service: ComputeService, action: str) -> None:
+    def _notify(self, connection: sa.Connection, context: Context, service: ComputeService, action: str) -> None:
         if self.notifications is not None:
             self.notifications.add(connection, context, service, action)
 
@@ -118,7 +118,7 @@ class ServiceManager:
             if service.binary == COMPUTE:
                 _check_empty(connection, service.host)
             rows.delete(connection, service)
-            self._tell(connection, context, service, 'delete')
+            self._notify(connection, context, service, 'delete')
 
 
 def _check_empty(connection: sa.Connection, host: str) -> None:

@@ -1,7 +1,7 @@
-"""Usage audits: at the end of each period, other services are told which servers were used in it.
+"""Usage audits: at the end of each period, other services are notified of the servers that were used in it.
 
-The servers are gone through in the order of their IDs, in many transactions, each of which tells about some of them and
-records how far it is. So each server is told about exactly once, whatever process continues the audit.
+The servers are gone through in the order of their IDs, in many transactions, each of which notifies of some of them and
+records how far it is. So there is exactly one notification for each server, whatever process continues the audit.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ from computeapi.db.services import COMPUTE
 class Audit(NamedTuple):
     """The audit of a period.
 
-    hosts: the compute hosts.  counts: how many servers were told about, by host, of those that it includes.  is_done:
+    hosts: the compute hosts.  counts: how many servers were used, by host, of those that it includes.  is_done:
     whether that is all.
     """
 
@@ -68,7 +68,7 @@ class UsageAuditor:
                 pass
 
     def _advance(self, connection: sa.Connection, period: Period) -> bool:
-        """Tell about some servers; returns whether others may be left."""
+        """Notify of some servers; returns whether others may be left."""
         now = self.store.clock()
         audit = usage_audits.locked(connection, *period, now)
         if audit.ended_at is not None:

@@ -32,7 +32,7 @@ VOLUME_DETACH = Notice('volume_detach', None, 'InstanceActionVolumePayload')
 
 NOTICES = {
     'compute__do_build_and_run_instance': [CREATE],
-    # Nova tells apart that the machine is shut down and that the server is deleted.
+    # Nova distinguishes that the machine is shut down and that the server is deleted.
     'compute_terminate_instance': [Notice('delete', 'delete'), Notice('shutdown', 'shutdown', with_action=False)],
     'compute_soft_delete_instance': _plain('soft_delete'),
     'compute_restore_instance': _plain('restore'),
@@ -90,7 +90,7 @@ AT_ONCE = {
         BOTH_PHASES,
     ),
 }
-"""What requests do themselves, by the name of the event, with the phases that are told: `instance.<action>` without
+"""What requests do themselves, by the name of the event, with the phases to notify of: `instance.<action>` without
 one."""
 
 UPDATE = Notice('update', 'update', 'InstanceUpdatePayload')
@@ -103,4 +103,4 @@ CHANGES_OF_USE = frozenset(
         *('compute_prep_resize', 'compute_revert_resize'),
     }
 )
-"""The steps before which the use of a server until then is told."""
+"""The steps before which others are notified of the use of a server until then."""

@@ -36,7 +36,7 @@ class Outbox:
         payload: dict[str, Any],
         priority: str = INFO,
     ) -> None:
-        """Write a notification in the transaction that it tells about, unless its format is off."""
+        """Write a notification in the transaction of what it is about, unless its format is off."""
         if form in self.formats:
             notifications.add(
                 connection,

@@ -38,43 +38,43 @@ class NotifiedStep(NamedTuple):
 
 
 class ServerNotifications:
-    """Writes the notifications about servers, in the transaction of what they tell about."""
+    """Writes the notifications about servers, in the transaction of what they are about."""
 
     def __init__(self, conf: cfg.ConfigOpts, clock: Callable[[], datetime]):
         self.outbox, self.clock, self.periods = Outbox(conf, clock), clock, AuditPeriods(conf)
         self.host, self.name_template = conf.host, conf.instance_name_template
         self.with_disks = conf.notifications.bdms_in_notifications
-        self.told_states = conf.notifications.notify_on_state_change
+        self.state_changes = conf.notifications.notify_on_state_change
 
     # ------------------------------------------------------------ actions
 
     def begun(self, connection: sa.Connection, step: NotifiedStep) -> None:
-        """Tell about the beginning of a step, and first about the use of the server until then if it changes that."""
+        """Notify of the beginning of a step, and first of the use of the server until then if it changes that."""
         if step.name in CHANGES_OF_USE:
-            self._tell(connection, self._subject(connection, step, period=self._current()), [EXISTS])
-        self._tell_step(connection, step, NOTICES.get(step.name, []), 'start')
+            self._emit(connection, self._subject(connection, step, period=self._current()), [EXISTS])
+        self._emit_step(connection, step, NOTICES.get(step.name, []), 'start')
 
     def ended(self, connection: sa.Connection, step: NotifiedStep, *, with_action: bool) -> None:
-        """Tell about the end of a step, unless that is told with the end of the action, or (with_action) the latter."""
+        """Notify of the end of a step, unless that comes with the end of the action, or (with_action) the latter."""
         notices = [each for each in reversed(NOTICES.get(step.name, [])) if each.with_action == with_action]
-        self._tell_step(connection, step, notices, 'end')
+        self._emit_step(connection, step, notices, 'end')
 
     def failed(
         self, connection: sa.Connection, step: NotifiedStep, error: BaseException, *, with_action: bool = False
     ) -> None:
-        """Tell that a step has failed, or (with_action) that the action has failed after it."""
+        """Notify that a step has failed, or (with_action) that the action has failed after it."""
         notices = [each for each in reversed(NOTICES.get(step.name, [])) if each.with_action or not with_action]
-        self._tell_step(connection, step, notices, 'error', error)
+        self._emit_step(connection, step, notices, 'error', error)
 
     def happened(self, connection: sa.Connection, context: Context, server_id: str, event: str) -> None:
-        """Tell about something that a request has done."""
+        """Notify of something that a request has done."""
         if event in AT_ONCE:
             notice, phases = AT_ONCE[event]
             step = self._step(notice, server_id, context)
             for phase in phases:
-                self._tell_step(connection, step, [notice], phase)
+                self._emit_step(connection, step, [notice], phase)
 
-    def _tell_step(
+    def _emit_step(
         self,
         connection: sa.Connection,
         step: NotifiedStep,
@@ -83,51 +83,51 @@ class ServerNotifications:
         error: BaseException | None = None,
     ) -> None:
         if notices:
-            self._tell(connection, self._subject(connection, step, error=error), notices, phase)
+            self._emit(connection, self._subject(connection, step, error=error), notices, phase)
 
     # ------------------------------------------------------------ updates and use
 
     def moved_on(
         self, connection: sa.Connection, context: Context, server_id: str, before: States, after: States
     ) -> None:
-        """Tell about new states, if such changes are to be told. before: as they were; after: as they are."""
-        told = {'vm_state': before.vm_state != after.vm_state, 'vm_and_task_state': before != after}
-        if told.get(self.told_states):
+        """Notify of new states, if that is configured. before: as they were; after: as they are."""
+        wanted = {'vm_state': before.vm_state != after.vm_state, 'vm_and_task_state': before != after}
+        if wanted.get(self.state_changes):
             self._update(connection, UPDATE, context, server_id, before=before)
 
     def updated(
         self, connection: sa.Connection, context: Context, server_id: str, *, old_name: str | None = None
     ) -> None:
-        """Tell about other changes, which are told wherever those of states are. old_name: if there is a new one."""
-        if self.told_states != 'none':
+        """Notify of other changes, wherever that is done for those of states. old_name: if there is a new one."""
+        if self.state_changes != 'none':
             self._update(connection, UPDATE_BY_REQUEST, context, server_id, old_name=old_name)
 
     def tagged(self, connection: sa.Connection, context: Context, server_id: str) -> None:
-        """Tell about new tags, which is always told."""
+        """Notify of new tags, which is always done."""
         self._update(connection, UPDATE_BY_REQUEST, context, server_id)
 
     def created(self, connection: sa.Connection, context: Context, server_ids: Sequence[str]) -> None:
-        """Tell about new servers wherever states are told: no action of theirs has begun."""
-        if self.told_states != 'none':
-            self._tell_all(connection, context, servers.alive(connection, server_ids), UPDATE, self._current())
+        """Notify of new servers, wherever that is done for new states."""
+        if self.state_changes != 'none':
+            self._emit_all(connection, context, servers.alive(connection, server_ids), UPDATE, self._current())
 
     def existed(self, connection: sa.Connection, found: Sequence[Server], period: Period) -> None:
-        """Tell that these servers were used in a period."""
-        self._tell_all(connection, NOBODY, found, EXISTS, period)
+        """Notify that these servers were used in a period."""
+        self._emit_all(connection, NOBODY, found, EXISTS, period)
 
-    def _tell_all(
+    def _emit_all(
         self, connection: sa.Connection, context: Context, found: Sequence[Server], notice: Notice, period: Period
     ) -> None:
         servers.load(connection, found, NEEDS)
         for server in found:
             subject = Subject(server, context, {}, server.host or self.host, self._domain_name(server), period=period)
-            self._tell(connection, subject, [notice])
+            self._emit(connection, subject, [notice])
 
     def _update(
         self, connection: sa.Connection, notice: Notice, context: Context, server_id: str, **facts: Any
     ) -> None:
         step = self._step(notice, server_id, context)
-        self._tell(connection, self._subject(connection, step, period=self._current(), **facts), [notice])
+        self._emit(connection, self._subject(connection, step, period=self._current(), **facts), [notice])
 
     def _step(self, notice: Notice, server_id: str, context: Context) -> NotifiedStep:
         """Of no task: on this machine, or on the server's host."""
@@ -149,7 +149,7 @@ class ServerNotifications:
     def _domain_name(self, server: Server) -> str:
         return str(self.name_template % server.id)
 
-    def _tell(
+    def _emit(
         self, connection: sa.Connection, subject: Subject | None, notices: list[Notice], phase: str | None = None
     ) -> None:
         if subject is None:

@@ -17,13 +17,13 @@ NOVA_VERSION = 74
 
 
 class ServiceNotifications:
-    """Writes the notifications about services, in the transaction of what they tell about."""
+    """Writes the notifications about services, in the transaction of what they are about."""
 
     def __init__(self, conf: cfg.ConfigOpts, clock: Callable[[], datetime]):
         self.outbox = Outbox(conf, clock)
 
     def add(self, connection: sa.Connection, context: Context, service: ComputeService, action: str) -> None:
-        """Tell that somebody has done something (create, update or delete) to the service."""
+        """Notify of what somebody has done (create, update or delete) to the service."""
         publisher = f'{service.binary}:{service.host}'
         self.outbox.add(connection, context, VERSIONED, publisher, f'service.{action}', payload(service))
 

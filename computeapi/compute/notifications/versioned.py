@@ -215,4 +215,4 @@ MORE: dict[str, Callable[[Subject], Object]] = {
 """The fields that an object has besides those of the server."""
 
 FAULTLESS = frozenset({'InstanceExistsPayload', 'InstanceUpdatePayload'})
-"""The objects that do not tell about the step of an action, which can fail."""
+"""The objects that are not about the step of an action, which can fail."""

@@ -67,7 +67,7 @@ class Changes:
         """Take back a transition: the state, the action and the task. A worker that has the task can do no more."""
         now = self.clock()
         rows.change(connection, server.uuid, {'task_state': None, 'updated_at': now}, task_states=transition.doing)
-        self.tell_states(connection, context, server, vm_state=server.vm_state, task_state=None)
+        self.notify_of_states(connection, context, server, vm_state=server.vm_state, task_state=None)
         for action_id in self.tasks.remove(connection, transition, server.uuid):
             actions.finish(connection, action_id, now)
 
@@ -86,14 +86,14 @@ class Changes:
             raise refusal(current, server.uuid, transition)
         refuse_shares(connection, server, transition)
         if not transition.beside:
-            self.tell_states(connection, context, server, vm_state=server.vm_state, task_state=transition.during)
+            self.notify_of_states(connection, context, server, vm_state=server.vm_state, task_state=transition.during)
 
-    def tell(self, connection: sa.Connection, context: Context, server: Server, event: str) -> None:
+    def notify(self, connection: sa.Connection, context: Context, server: Server, event: str) -> None:
         """Notify others of something that the request does at once."""
         if self.platform.notifications is not None:
             self.platform.notifications.happened(connection, context, server.uuid, event)
 
-    def tell_states(
+    def notify_of_states(
         self, connection: sa.Connection, context: Context, server: Server, *, vm_state: str, task_state: str | None
     ) -> None:
         """Notify others of the new states of a server, which is as it was before."""
@@ -169,7 +169,7 @@ class Changes:
         action_id = actions.start(connection, context, server.uuid, name, now)
         if event is not None:
             actions.start_event(connection, action_id, event, host, now)
-            self.tell(connection, context, server, event)
+            self.notify(connection, context, server, event)
         actions.finish(connection, action_id, now, message)
 
 

@@ -84,7 +84,7 @@ class Evacuations:
             )
             arguments = {'migration_id': migration_id, 'host': host, 'force': force, 'start': start}
             self.changes.begin_in(connection, context, current, EVACUATE, arguments, **moves.sizes(current))
-            self.changes.tell(connection, context, current, 'api_evacuate')
+            self.changes.notify(connection, context, current, 'api_evacuate')
 
     def _check_host(self, server: Server, host: str | None) -> None:
         if host is None:

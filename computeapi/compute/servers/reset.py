@@ -35,7 +35,7 @@ class Resets:
             self.changes.tasks.cancel(connection, server.uuid)
             self.changes.tasks.add(connection, RESET, server.uuid, context)
             self.changes.record(connection, context, server, 'resetState')
-            self.changes.tell_states(connection, context, current, vm_state=vm_state, task_state=task_state)
+            self.changes.notify_of_states(connection, context, current, vm_state=vm_state, task_state=task_state)
 
 
 # ------------------------------------------------------------------ work

@@ -9,9 +9,9 @@ from computeapi.db.tables.columns import INDEX, Number, NumberElsewhere, table
 
 
 class UsageAudit(NamedTuple):
-    """Which servers were used in the period from `begins_at` to `ends_at`, as it is told to other services.
+    """Which servers were used in the period from `begins_at` to `ends_at`, of which other services are notified.
 
-    last_id: of the last server that was examined.  counts: how many servers were told about, by host.  ended_at: None
+    last_id: of the last server that was examined.  counts: how many of them were used, by host.  ended_at: None
     while the audit is running.
     """
 
