@@ -32,6 +32,11 @@ def conf(conf, request):
     return conf
 
 
+def existed(store):
+    """The notifications of use since the last call; those of the hosts are not of interest."""
+    return [each for each in taken(store) if each.event_type == 'instance.exists']
+
+
 @pytest.fixture
 def auditor(service, monkeypatch):
     monkeypatch.setattr(service.store, 'clock', lambda: NOW)
@@ -93,9 +98,8 @@ def test_an_audit_tells_about_the_servers_of_the_period(api, auditor, store, use
     used(-5, -1), used(25), used(1, host=None)
     wanted = [used(-5), used(-5, 1), used(1, 2, host='compute2'), used(23, 30)]
     auditor.catch_up()
-    found = taken(store)
+    found = existed(store)
     assert [data(each)['uuid'] for each in found] == wanted
-    assert {each.event_type for each in found} == {'instance.exists'}
     assert [each.publisher_id for each in found][1:3] == ['nova-compute:compute1', 'nova-compute:compute2']
     assert data(found[0])['audit_period']['nova_object.data'] == {
         'audit_period_beginning': '2026-03-01T00:00:00Z',
@@ -111,7 +115,7 @@ def test_an_audit_tells_about_the_servers_of_the_period(api, auditor, store, use
         ('compute2', 'DONE', 1),
     ]
     auditor.catch_up()
-    assert taken(store) == []
+    assert existed(store) == []
 
 
 @DAILY
@@ -125,7 +129,7 @@ def test_an_audit_in_progress(api, auditor, service, store, used):
     assert audit['hosts_not_run'] == ['compute3'] and audit['overall_status'] == '0 of 3 hosts done. 0 errors.'
     assert audit['log']['compute1']['state'] == 'RUNNING'
     auditor.catch_up()
-    assert len(taken(store)) == 1 and store.query(usage_audits.find, BEGIN, END).id == begun.id
+    assert len(existed(store)) == 1 and store.query(usage_audits.find, BEGIN, END).id == begun.id
 
 
 @DAILY
@@ -143,7 +147,7 @@ def test_each_server_is_told_about_once_whatever_is_killed(auditor, monkeypatch,
         else:
             break
     store.after(None, None)
-    assert kills == 3 and [data(each)['uuid'] for each in taken(store)] == wanted
+    assert kills == 3 and [data(each)['uuid'] for each in existed(store)] == wanted
 
 
 def test_audits_are_off_by_default(conf, service):
