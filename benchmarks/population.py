@@ -6,6 +6,7 @@ import uuid
 from datetime import timedelta
 
 from computeapi.clock import utcnow
+from computeapi.db import block_devices, server_tags
 from computeapi.db import servers as rows
 from computeapi.db.tables import metadata
 from computeapi.main import Service
@@ -36,8 +37,8 @@ def fill(service: Service, count: int) -> list[str]:
     with service.store.write() as connection:
         for number, server_id in enumerate(ids):
             rows.insert_all(connection, [server(number, server_id)])
-            rows.set_tags(connection, server_id, ['benchmark'])
-            rows.insert_block_device(connection, device(server_id))
+            server_tags.replace(connection, server_id, ['benchmark'])
+            block_devices.insert(connection, device(server_id))
     return ids
 
 

@@ -39,7 +39,7 @@ from computeapi.compute.tasks.runner import Runner
 from computeapi.compute.tasks.worker import Worker
 from computeapi.config import neighbours
 from computeapi.context import Context
-from computeapi.db import servers
+from computeapi.db import block_devices
 from computeapi.db.engine import Store, store_of
 from computeapi.db.idempotency_keys import KeyClaims
 from computeapi.db.tasks import Task
@@ -173,7 +173,7 @@ class Service:
 
     def uses(self, volume_id: str, server_id: str) -> bool:
         """Whether the server uses the volume; an external block storage service would ask the compute API."""
-        return any(disk.server_id == server_id for disk in self.store.query(servers.on_volume, volume_id))
+        return any(disk.server_id == server_id for disk in self.store.query(block_devices.on_volume, volume_id))
 
     @functools.cached_property
     def hypervisor(self) -> Hypervisor:

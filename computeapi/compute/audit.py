@@ -21,7 +21,7 @@ from computeapi.compute.servers.deletion import DELETE, SOFT_DELETE
 from computeapi.compute.servers.leftovers import RESET
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
-from computeapi.db import allocations, audits, quota_usages, quotas, servers
+from computeapi.db import allocations, audits, quota_usages, quotas, server_tags, servers
 from computeapi.db.quota_usages import Counted
 from computeapi.errors import Error, NeighbourAway
 from computeapi.states import GOING, TaskState, VMState
@@ -114,7 +114,7 @@ class CloudAudit:
         """Tags without an age, written by a process of an older release."""
         for server_id in self.store.query(audits.ageless_tags, MAX_FINDINGS):
             yield Finding(
-                'the age stored with the tags', server_id, partial(self.store.change, servers.tell_age, server_id)
+                'the age stored with the tags', server_id, partial(self.store.change, server_tags.fill_age, server_id)
             )
 
     def machines(self) -> Iterator[Finding]:

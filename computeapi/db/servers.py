@@ -11,8 +11,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi.db import addresses, quota_usages, records, services
+from computeapi.db.block_devices import DEVICES
 from computeapi.db.constant_queries import first
-from computeapi.db.engine import conflicts
 from computeapi.db.records import Among, Rows
 from computeapi.db.services import ComputeService
 from computeapi.db.tables.compute import services as compute_services
@@ -45,7 +45,7 @@ def is_volume_backed(server: Server, devices: Sequence[BlockDevice]) -> bool:
 
 
 # The statements of all queries, built once, because building one costs more than running it.
-SERVERS, BRIEF, DEVICES = Rows(Server, servers), Rows(BriefServer, servers), Rows(BlockDevice, block_devices)
+SERVERS, BRIEF = Rows(Server, servers), Rows(BriefServer, servers)
 # Long columns that no list shows are NULL in lists.
 UNLISTED = ('creator', 'public_key', 'personality', 'password')
 LISTED = Rows(Server, servers, **{name: sa.null().label(name) for name in UNLISTED})
@@ -57,32 +57,11 @@ SERVED = sa.select(*SERVERS.columns, *services.SERVICES.columns).outerjoin_from(
 SERVED_ANY = SERVED.where(servers.c.uuid == sa.bindparam('id'))
 SERVED_LIVING = SERVED_ANY.where(servers.c.deleted_at.is_(None))
 ALIVE = SERVERS.select.where(servers.c.uuid.in_(IDS), servers.c.deleted_at.is_(None))
-UNTAGGED = sa.delete(server_tags).where(server_tags.c.server_id == sa.bindparam('server'))
-TAGGED = sa.insert(server_tags).from_select(
-    ['server_id', 'tag', 'project_id', 'created_at'],
-    sa.select(
-        servers.c.uuid,
-        sa.bindparam('new', type_=server_tags.c.tag.type),
-        servers.c.project_id,
-        servers.c.created_at,
-    ).where(servers.c.uuid == sa.bindparam('server')),
-)
-AGED = (
-    sa.update(server_tags)
-    .where(server_tags.c.server_id == sa.bindparam('server'), server_tags.c.created_at.is_(None))
-    .values(
-        {
-            name: sa.select(servers.c[name]).where(servers.c.uuid == server_tags.c.server_id).scalar_subquery()
-            for name in ('project_id', 'created_at')
-        }
-    )
-)
 COUNTED = sa.select(servers.c.uuid, *quota_usages.OF_A_SERVER).with_for_update()
 COUNTED_OF = COUNTED.where(servers.c.uuid == sa.bindparam('id'))
 COUNTED_COLUMNS = {column.name for column in quota_usages.OF_A_SERVER}
 VM_STATES, TASK_STATES = 'vm_states', 'task_states'
 """The parameters for the states that a server must be in to be changed."""
-DEVICES_OF = Among(DEVICES.select.order_by(block_devices.c.id), block_devices.c.server_id)
 # A tag's row has the server's tag in place of a disk's, and no disk.
 OF_A_TAG = {'server_id': server_tags.c.server_id, 'tag': server_tags.c.tag}
 TAGS_AND_VOLUMES_OF = Among(
@@ -197,17 +176,6 @@ def load(connection: sa.Connection, found: Sequence[Server], needs: Collection[s
         by_host = {service.host: service for service in services.of_compute_hosts(connection, hosts)}
         for server in found:
             server.service = by_host.get(server.host or '')
-
-
-def block_devices_of(connection: sa.Connection, server_ids: Sequence[str]) -> list[BlockDevice]:
-    """All disks of these servers, in the order in which they were attached."""
-    return DEVICES.of(DEVICES_OF.rows(connection, server_ids))
-
-
-def on_volume(connection: sa.Connection, volume_id: str) -> list[BlockDevice]:
-    """The disks of servers that use this volume."""
-    statement = DEVICES.select.where(block_devices.c.volume_id == volume_id).order_by(block_devices.c.id)
-    return DEVICES.all(connection, statement)
 
 
 def insert_all(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -345,49 +313,6 @@ def _recount(connection: sa.Connection, before: Iterable[Mapping[str, Any]], val
     for row in before:
         quota_usages.count(connection, quota_usages.of_server(row), -1)
         quota_usages.count(connection, quota_usages.of_server({**row, **values}))
-
-
-def set_tags(connection: sa.Connection, server_id: str, tags: Collection[str]) -> None:
-    """Replace all tags."""
-    connection.execute(UNTAGGED, {'server': server_id})
-    add_tags(connection, [server_id], tags)
-
-
-def add_tags(connection: sa.Connection, server_ids: Collection[str], tags: Collection[str]) -> None:
-    """Add these tags to servers that have none; Conflict if two are equal to the database: MariaDB, for one, ignores
-    trailing spaces."""
-    if tags:
-        with conflicts('Two of the tags are the same.'):
-            connection.execute(TAGGED, [{'server': server_id, 'new': tag} for server_id in server_ids for tag in tags])
-
-
-def tell_age(connection: sa.Connection, server_id: str) -> None:
-    """Fill in the server's age and project in tags that were written by a process of an older release."""
-    connection.execute(AGED, {'server': server_id})
-
-
-def insert_block_devices(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert disks, with values for the same columns."""
-    if rows:
-        connection.execute(records.insertion(block_devices), rows)
-
-
-def insert_block_device(connection: sa.Connection, values: Mapping[str, Any]) -> None:
-    DEVICES.insert(connection, **values)
-
-
-def update_block_device(connection: sa.Connection, device_id: str, values: Mapping[str, Any]) -> None:
-    DEVICES.update(connection, values, uuid=device_id)
-
-
-def name_block_devices(connection: sa.Connection, names: Mapping[str, str]) -> None:
-    """Set the device names of disks, by their UUIDs."""
-    for device_id, name in names.items():
-        update_block_device(connection, device_id, {'device_name': name})
-
-
-def delete_block_device(connection: sa.Connection, device_id: str) -> None:
-    DEVICES.delete(connection, uuid=device_id)
 
 
 def delete_belongings(connection: sa.Connection, server_id: str) -> None:

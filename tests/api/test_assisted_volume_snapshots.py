@@ -9,7 +9,7 @@ import pytest
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.clock import utcnow
 from computeapi.context import Context
-from computeapi.db import servers as rows
+from computeapi.db import block_devices
 
 BOB = 'bob:project'
 SNAPSHOTS = '/os-assisted-volume-snapshots'
@@ -29,7 +29,7 @@ def attach(store, server_id, volume_id=VOLUME):
         'created_at': utcnow(),
     }
     with store.write() as connection:
-        rows.insert_block_device(connection, device)
+        block_devices.insert(connection, device)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from computeapi.clock import utcnow
 from computeapi.context import Context
-from computeapi.db import servers as rows
+from computeapi.db import block_devices
 from computeapi.db.tables.volume import volumes
 
 BOB = 'bob:project'
@@ -142,7 +142,7 @@ def attached(service, servers, store):
         'created_at': utcnow(),
     }
     with store.write() as connection:
-        rows.insert_block_device(connection, device)
+        block_devices.insert(connection, device)
     service.hypervisor.spawn(servers.get(server_id), [])
     return server_id, volume.id
 
@@ -153,7 +153,7 @@ def size(store):
 
     def read(server_id):
         with store.read() as connection:
-            return rows.block_devices_of(connection, [server_id])[0].volume_size
+            return block_devices.of_servers(connection, [server_id])[0].volume_size
 
     return read
 

@@ -18,13 +18,14 @@ from computeapi.db import (
     server_scans,
     server_search,
     server_tagged,
+    server_tags,
     servers,
 )
 from computeapi.db.listing import Page
 from computeapi.db.server_scans import BY, VALUES, Reach
 from computeapi.db.server_search import Found, Search
+from computeapi.db.tables import servers as tables
 from computeapi.db.tables.server_lists import KEYS, SELDOM, derived
-from computeapi.db.tables.servers import server_tags
 from tests.conftest import ACTIVE, FLAVOR
 
 BEGIN = datetime(2030, 1, 1)
@@ -81,7 +82,7 @@ def rows(store):
         bulk.insert(connection, {'servers': made})
         for row in made:
             row['tags'] = draw.sample(['red', 'green', 'blue'], draw.randrange(3))
-            servers.set_tags(connection, row['uuid'], row['tags'])
+            server_tags.replace(connection, row['uuid'], row['tags'])
             addresses.update(connection, row['uuid'], row['network_info'])
     return made
 
@@ -387,12 +388,12 @@ def test_tags_tell_the_age_of_their_servers(store, rows, monkeypatch, filters):
 def test_tags_that_an_older_release_wrote(store, rows, sort):
     mine = [row for row in rows if there(row) and 'red' in row['tags']]
     with store.write() as connection:
-        connection.execute(sa.update(server_tags).values(created_at=None, project_id=None))
+        connection.execute(sa.update(tables.server_tags).values(created_at=None, project_id=None))
         assert set(audits.ageless_tags(connection, ENDLESS)) == {row['uuid'] for row in rows if row['tags']}
     for name, names in (('tags', ['red']), ('tags_any', ['red', 'of nobody'])):
         assert all_pages(store, Search('project', filters={name: names}), sort) == in_order(mine, sort)
     for row in rows:
-        store.change(servers.tell_age, row['uuid'])
+        store.change(server_tags.fill_age, row['uuid'])
     assert store.query(audits.ageless_tags, ENDLESS) == [] and store.query(server_tagged.are_told, ['red'])
     assert all_pages(store, Search('project', filters={'tags': ['red']}), sort) == in_order(mine, sort)
 

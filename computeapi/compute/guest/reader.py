@@ -15,7 +15,7 @@ from computeapi.compute.guest import ec2, openstack
 from computeapi.compute.guest.facts import LATEST, Guest
 from computeapi.compute.platform import Platform
 from computeapi.context import Context
-from computeapi.db import server_shares, servers
+from computeapi.db import block_devices, server_shares, servers
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.errors import Conflict, Invalid
 from computeapi.states import ShareStatus
@@ -70,7 +70,7 @@ class GuestDocuments:
 
     def _guest(self, context: Context, server: Server, *, with_networks: bool = True) -> Guest:
         with self.store.read() as connection:
-            disks = servers.block_devices_of(connection, [server.uuid])
+            disks = block_devices.of_servers(connection, [server.uuid])
             shares = server_shares.of_server(connection, server.uuid)
         ids = {entry['network_id'] for entry in server.network_info} if with_networks else ()
         networks = self.networks.networks(context.elevated(), ids) if ids else ()

@@ -14,7 +14,7 @@ from computeapi.compute.servers.disk_names import Named, names_for
 from computeapi.compute.tasks.fence import OVERTAKEN, Superseded
 from computeapi.compute.tasks.job import Job
 from computeapi.context import Context
-from computeapi.db import servers
+from computeapi.db import block_devices, servers
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.errors import (
     AttachmentNotFound,
@@ -52,7 +52,7 @@ def attach_all(job: Job, devices: list[BlockDevice], **values: Any) -> None:
     new = name_local(devices, names)
     if new or values:
         with job.store.write() as connection:
-            servers.name_block_devices(connection, new)
+            block_devices.set_names(connection, new)
             if values:
                 job.write(connection, **values)
 
@@ -162,7 +162,7 @@ def attach(job: Job, device: BlockDevice, name: str) -> None:
 
 def note(platform: Platform, device: BlockDevice, **values: Any) -> None:
     """Store changes of a disk."""
-    platform.store.change(servers.update_block_device, device.uuid, values)
+    platform.store.change(block_devices.update, device.uuid, values)
     for name, value in values.items():
         setattr(device, name, value)
 
@@ -178,7 +178,7 @@ def check_zone(volume: Volume, zone: str | None) -> None:
 
 def check_in_use(platform: Platform, context: Context, server: Server, refusal: type[Error]) -> None:
     """Refuse what needs the server's volumes while block storage does something else with one of them."""
-    for device in platform.store.query(servers.block_devices_of, [server.uuid]):
+    for device in platform.store.query(block_devices.of_servers, [server.uuid]):
         if device.volume_id is None:
             continue
         status = platform.volumes.get(context, device.volume_id).status
@@ -192,7 +192,7 @@ def check_in_use(platform: Platform, context: Context, server: Server, refusal: 
 
 def attached(platform: Platform, server: Server) -> list[BlockDevice]:
     """The disks of the server that are attached volumes."""
-    devices = platform.store.query(servers.block_devices_of, [server.uuid])
+    devices = platform.store.query(block_devices.of_servers, [server.uuid])
     return [device for device in devices if device.attachment_id is not None and device.volume_id is not None]
 
 

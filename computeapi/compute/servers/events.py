@@ -10,7 +10,7 @@ from computeapi.compute.servers.ports import REFRESH
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import beside
 from computeapi.context import Context
-from computeapi.db import actions, server_migrations, servers
+from computeapi.db import actions, block_devices, server_migrations, servers
 from computeapi.db.servers import Server
 
 VIF_PLUGGED = 'network-vif-plugged'
@@ -96,7 +96,7 @@ class ExternalEvents:
         """Let the machine see the new size of an attached volume."""
         wanted = {'volume_id': volume_id}
         with self.tasks.adding() as connection:
-            if any(device.volume_id == volume_id for device in servers.block_devices_of(connection, [server.uuid])):
+            if any(device.volume_id == volume_id for device in block_devices.of_servers(connection, [server.uuid])):
                 name, now = EXTEND_VOLUME.name, self.changes.clock()
                 action_id = actions.start(connection, context, server.uuid, name, now)
                 self.tasks.add(connection, EXTEND_VOLUME, server.uuid, context, wanted, action_id=action_id)

@@ -16,7 +16,7 @@ from computeapi.compute.tasks.job import Job, fault_of, unchanged
 from computeapi.compute.tasks.queue import thawed
 from computeapi.compute.tasks.transition import Requirement, Transition, beside
 from computeapi.context import Context
-from computeapi.db import allocations, server_migrations, servers
+from computeapi.db import allocations, block_devices, server_migrations, servers
 from computeapi.db.server_migrations import Migration
 from computeapi.db.servers import Server, is_volume_backed
 from computeapi.db.tasks import Task
@@ -148,7 +148,7 @@ class LiveMigrations:
         self, context: Context, server: Server, host: str | None, force: bool, copies: bool | None
     ) -> None:
         """The same, in the transaction that claims an allocation on a host, after that host was checked."""
-        devices = self.changes.store.query(servers.block_devices_of, [server.uuid])
+        devices = self.changes.store.query(block_devices.of_servers, [server.uuid])
         spec = moves.elsewhere(server, host, forced=force, on_volume=is_volume_backed(server, devices))
 
         def check(found: HostState) -> None:

@@ -8,7 +8,7 @@ from computeapi.backends.hypervisor import Capability, Hypervisor, HypervisorErr
 from computeapi.compute.servers.changes import Changes, check, not_ready
 from computeapi.compute.tasks.transition import Requirement
 from computeapi.context import Context
-from computeapi.db import servers
+from computeapi.db import block_devices, servers
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.errors import Conflict
 from computeapi.states import VMState
@@ -53,7 +53,7 @@ class Machines:
             state = POWER_NAMES.get(server.power_state, 'pending')
             raise Conflict(f"Cannot 'get_diagnostics' instance {server.uuid} while it is in power state {state}")
         require(self.hypervisor, Capability.DIAGNOSTICS, server.host)
-        devices = self.store.query(servers.block_devices_of, [server.uuid])
+        devices = self.store.query(block_devices.of_servers, [server.uuid])
         try:
             return Diagnosis(server, devices, dict(self.hypervisor.diagnostics(server, devices)))
         except HypervisorError:

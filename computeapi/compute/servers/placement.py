@@ -15,7 +15,7 @@ from computeapi.compute.scheduler.spec import needs_of
 from computeapi.compute.servers import disks, ports
 from computeapi.compute.tasks.job import Job
 from computeapi.context import Context
-from computeapi.db import aggregates, allocations, servers, tasks
+from computeapi.db import aggregates, allocations, block_devices, servers, tasks
 from computeapi.db.servers import Server, is_volume_backed
 from computeapi.errors import PortInUse, PortNotFound
 
@@ -109,7 +109,7 @@ def leave_stray(job: Job, hosts: Collection[str]) -> None:
 def shrink(connection: sa.Connection, server: Server) -> None:
     """Reduce the allocation on the server's host to what its flavor needs."""
     if server.host is not None:
-        devices = servers.block_devices_of(connection, [server.uuid])
+        devices = block_devices.of_servers(connection, [server.uuid])
         needs = needs_of(server.flavor, on_volume=is_volume_backed(server, devices))
         allocations.resize(connection, server.uuid, server.host, needs, server.flavor.get('flavorid', ''))
 

@@ -19,7 +19,7 @@ from computeapi.compute.servers.metadata import check_items
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
-from computeapi.db import servers
+from computeapi.db import block_devices
 from computeapi.db.flavors import Flavor
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.errors import Error, ImageNotFound, Invalid, VolumeNotFound
@@ -104,7 +104,7 @@ class Rebuilds:
 
     def root_volume(self, server: Server) -> BlockDevice | None:
         """The server's root disk, if it is a volume."""
-        root = disks.root_of(self.changes.store.query(servers.block_devices_of, [server.uuid]))
+        root = disks.root_of(self.changes.store.query(block_devices.of_servers, [server.uuid]))
         return root if root is not None and disks.is_volume(root) else None
 
     def source(self, context: Context, image_id: str) -> Source:

@@ -7,7 +7,7 @@ from computeapi.compute.servers.changes import Changes
 from computeapi.compute.servers.leftovers import RESET
 from computeapi.compute.tasks.job import Job
 from computeapi.context import Context
-from computeapi.db import server_migrations, servers
+from computeapi.db import block_devices, server_migrations, servers
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.errors import ImageNotFound, ServerNotFound
 from computeapi.states import GOING, VMState
@@ -88,7 +88,7 @@ def keep_or_forget(job: Job, device: BlockDevice, attachments: list[str]) -> Non
         # Remove a volume that was created for the server but never attached; any other may contain data.
         if device.delete_on_termination and device.attachment_id is None and device.source_type != 'volume':
             disks.remove(job, disks.volume_of(device))
-        job.store.change(servers.delete_block_device, device.uuid)
+        job.store.change(block_devices.delete, device.uuid)
     else:
         disks.hold_once(job.platform, job.elevated, device, attachments)
 

@@ -18,7 +18,7 @@ from computeapi.compute.tasks.job import Job, unchanged
 from computeapi.compute.tasks.queue import thawed
 from computeapi.compute.tasks.transition import Transition, beside
 from computeapi.context import Context
-from computeapi.db import servers
+from computeapi.db import block_devices
 from computeapi.db.servers import BlockDevice, Server, is_volume_backed
 from computeapi.db.tasks import Task
 from computeapi.errors import (
@@ -145,7 +145,7 @@ class ServerSnapshots:
         return self.begin(context, server, CREATE_BACKUP, name, properties, arguments)
 
     def devices(self, server: Server) -> list[BlockDevice]:
-        return self.changes.store.query(servers.block_devices_of, [server.uuid])
+        return self.changes.store.query(block_devices.of_servers, [server.uuid])
 
     def begin(
         self,

@@ -9,7 +9,7 @@ from computeapi.compute.platform import Platform
 from computeapi.compute.servers.changes import locked
 from computeapi.compute.tasks.transition import Requirement
 from computeapi.context import Context
-from computeapi.db import servers
+from computeapi.db import server_tags
 from computeapi.db.servers import TAGS, Server
 from computeapi.errors import Invalid, NotFound
 from computeapi.states import VMState
@@ -57,6 +57,6 @@ class ServerTagManager:
             self._write(connection, context, server, [other for other in tags if other != tag])
 
     def _write(self, connection: sa.Connection, context: Context, server: Server, tags: Sequence[str]) -> None:
-        servers.set_tags(connection, server.uuid, tags)
+        server_tags.replace(connection, server.uuid, tags)
         if self.notifications is not None:
             self.notifications.tagged(connection, context, server.uuid)

@@ -11,7 +11,7 @@ from computeapi.compute.servers import disks
 from computeapi.compute.tasks.job import Job, abandon
 from computeapi.compute.tasks.transition import Failure, Transition
 from computeapi.context import Context
-from computeapi.db import servers
+from computeapi.db import block_devices, servers
 from computeapi.errors import Conflict, Forbidden, Invalid, NotFound
 
 LOG = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ class AssistedSnapshots:
 
     def _queue(self, context: Context, transition: Transition, volume_id: str, arguments: dict[str, Any]) -> None:
         with self.store.read() as connection:
-            devices = servers.on_volume(connection, volume_id)
+            devices = block_devices.on_volume(connection, volume_id)
             server = servers.get(connection, devices[0].server_id) if len(devices) == 1 else None
         if not devices:
             raise Invalid(f'No volume Block Device Mapping with id {volume_id}.')

@@ -19,7 +19,7 @@ from computeapi.compute.tasks.job import Job, abandon
 from computeapi.compute.tasks.queue import thawed
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
-from computeapi.db import servers
+from computeapi.db import block_devices, servers
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.db.tasks import Task
 from computeapi.errors import DatabaseError, Error, Invalid, NeighbourAway, NotFound, VolumeNotAttached
@@ -78,7 +78,7 @@ class AttachedVolumes:
 
     def list(self, server: Server, limit: int, offset: int) -> builtins.list[BlockDevice]:
         """The volumes on one page of the server's disks. Local disks count, but are not shown, as in Nova."""
-        devices = self.store.query(servers.block_devices_of, [server.uuid])
+        devices = self.store.query(block_devices.of_servers, [server.uuid])
         return [device for device in devices[offset : offset + limit] if is_attached(device)]
 
     def get(self, server: Server, volume_id: str) -> BlockDevice:
@@ -153,12 +153,12 @@ class AttachedVolumes:
         """Record the attachment before anything is attached."""
         with self.store.write() as connection:
             current = locked(connection, context, server, transition)
-            check_holders(volume, server, servers.on_volume(connection, volume.id))
-            devices = servers.block_devices_of(connection, [server.uuid])
+            check_holders(volume, server, block_devices.on_volume(connection, volume.id))
+            devices = block_devices.of_servers(connection, [server.uuid])
             # An offloaded server has no devices whose names could be taken: it gets one when it is unshelved.
             if at_once and current.vm_state != VMState.SHELVED_OFFLOADED:
                 device.device_name = free_name(self.changes.platform, current, devices, name)
-            servers.insert_block_device(connection, values_of(device))
+            block_devices.insert(connection, values_of(device))
             arguments = {'device_id': device.uuid, 'volume_id': device.volume_id, 'name': name}
             return self.tasks.add(connection, transition, server.uuid, context, arguments, leased=True)
 
@@ -170,9 +170,9 @@ class AttachedVolumes:
             # It may be reserved all the same; the worker that takes it back needs the disk's row.
             raise
         except Exception:
-            self.store.change(servers.delete_block_device, device.uuid)
+            self.store.change(block_devices.delete, device.uuid)
             raise
-        self.store.change(servers.update_block_device, device.uuid, {'attachment_id': held})
+        self.store.change(block_devices.update, device.uuid, {'attachment_id': held})
 
     # ------------------------------------------------------------ other changes
 
@@ -207,7 +207,7 @@ class AttachedVolumes:
             check_fixed(server, device, facts)
             if 'delete_on_termination' in facts:
                 kept = {'delete_on_termination': facts['delete_on_termination']}
-                servers.update_block_device(connection, device.uuid, kept)
+                block_devices.update(connection, device.uuid, kept)
 
     def _attached(self, context: Context, server: Server, volume_id: str) -> BlockDevice:
         """VolumeNotFound rather than VolumeNotAttached for a volume that does not exist."""
@@ -223,7 +223,7 @@ def is_attached(device: BlockDevice) -> bool:
 
 
 def find(connection: sa.Connection, server: Server, volume_id: str) -> BlockDevice:
-    for device in servers.block_devices_of(connection, [server.uuid]):
+    for device in block_devices.of_servers(connection, [server.uuid]):
         if is_attached(device) and device.volume_id == volume_id:
             return device
     raise VolumeNotAttached(server_id=server.uuid, id=volume_id)
@@ -303,9 +303,9 @@ def name_it(job: Job, device: BlockDevice) -> None:
     if device.device_name is None:
         with job.store.write() as connection:
             servers.get(connection, job.server.uuid, lock=True)
-            devices = servers.block_devices_of(connection, [job.server.uuid])
+            devices = block_devices.of_servers(connection, [job.server.uuid])
             device.device_name = free_name(job.platform, job.server, devices, job.arguments.get('name'))
-            servers.update_block_device(connection, device.uuid, {'device_name': device.device_name})
+            block_devices.update(connection, device.uuid, {'device_name': device.device_name})
 
 
 @DETACH.work
@@ -331,4 +331,4 @@ def device_of_task(job: Job) -> BlockDevice | None:
 
 
 def forget(job: Job, device: BlockDevice) -> None:
-    job.store.change(servers.delete_block_device, device.uuid)
+    job.store.change(block_devices.delete, device.uuid)

@@ -19,7 +19,7 @@ from computeapi.compute.platform import Platform
 from computeapi.compute.tasks.fence import OVERTAKEN, Fence, Superseded
 from computeapi.compute.tasks.queue import thawed
 from computeapi.context import STEPS
-from computeapi.db import actions
+from computeapi.db import actions, block_devices
 from computeapi.db import servers as rows
 from computeapi.db.servers import BlockDevice, Server, is_volume_backed
 from computeapi.db.tasks import Task
@@ -278,7 +278,7 @@ class Job:
 
     def devices(self) -> list[BlockDevice]:
         """The server's disks, in the order in which they were attached."""
-        return self.store.query(rows.block_devices_of, [self.server.uuid])
+        return self.store.query(block_devices.of_servers, [self.server.uuid])
 
 
 def fault_of(error: BaseException, now: datetime) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from computeapi.db import servers as rows
+from computeapi.db import block_devices
 from tests.api.servers.conftest import IMAGE, message
 
 NIL = '00000000-0000-0000-0000-000000000000'
@@ -24,7 +24,7 @@ def disks(create, world):
         answer = create(*version, **kwargs)
         assert answer.status == 202, answer
         with world.store.read() as connection:
-            return rows.block_devices_of(connection, [answer.json['server']['id']])
+            return block_devices.of_servers(connection, [answer.json['server']['id']])
 
     return made
 
@@ -65,9 +65,9 @@ def test_disks_have_names_whoever_made_them(disks, world, networks, settle, stor
     made = disks('2.37', flavorRef='2', networks=networks)
     assert [device.device_name for device in made] == named
     for device in made:
-        store.change(rows.update_block_device, device.uuid, {'device_name': None})
+        store.change(block_devices.update, device.uuid, {'device_name': None})
     settle()
-    found = store.query(rows.block_devices_of, [made[0].server_id])
+    found = store.query(block_devices.of_servers, [made[0].server_id])
     assert [device.device_name for device in found] == named
 
 
@@ -80,7 +80,7 @@ def with_volumes(disks, settle, world):
         first = disks(**{NEW: [ROOT, *(volume(world.volume(), boot_index=-1) for _ in range(count))]})
         settle()
         with world.store.read() as connection:
-            return rows.block_devices_of(connection, [first[0].server_id])
+            return block_devices.of_servers(connection, [first[0].server_id])
 
     return made
 

@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from computeapi.context import Context
-from computeapi.db import servers as rows
+from computeapi.db import block_devices, server_tags
 from computeapi.db.tables.servers import domains, server_action_events, server_actions, tasks
 from tests.api.servers.conftest import message
 
@@ -87,7 +87,7 @@ def like(world, servers, server, key):
         facts = {'scheduler_hints': seen.get('scheduler_hints') or {}, 'pinned_availability_zone': 'nova'}
         group = str(uuid.uuid4()) if seen.get('server_groups') else None
         with servers.store.write() as connection:
-            rows.set_tags(connection, server.uuid, seen.get('tags') or ())
+            server_tags.replace(connection, server.uuid, seen.get('tags') or ())
         servers.change(
             server.uuid, flavor=flavor, server_group_id=group, description=None, network_info=[PRIVATE], **facts
         )
@@ -199,7 +199,7 @@ def test_a_server_is_made_anew(store, rebuilt, servers, server):
     assert after.launched_at > before.launched_at and domain(store, server).created_at > machine.created_at
     assert (after.image_id, after.image_properties['os_distro'], after.kernel_id) == (OTHER_IMAGE, 'plan9', 'nucleus')
     with store.read() as connection:
-        (root,) = rows.block_devices_of(connection, [server.uuid])
+        (root,) = block_devices.of_servers(connection, [server.uuid])
     assert root.image_id == OTHER_IMAGE
 
 

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from computeapi.clock import utcnow
-from computeapi.db import servers as rows
+from computeapi.db import block_devices
 
 BOB, ALICE = 'bob:project', 'alice:elsewhere'
 ABSENT = '00000000-0000-0000-0000-000000000000'
@@ -36,7 +36,7 @@ def running(service, servers, store):
         'created_at': utcnow(),
     }
     with store.write() as connection:
-        rows.insert_block_device(connection, device)
+        block_devices.insert(connection, device)
     service.hypervisor.spawn(servers.get(server_id), [])
     return server_id
 

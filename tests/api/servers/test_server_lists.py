@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
-from computeapi.db import servers as rows
+from computeapi.db import server_tags
 
 OWNER, ADMIN, STRANGER = 'bob:project', 'admin:project', 'eve:other'
 CREATED = datetime(2026, 1, 31, 12)
@@ -34,8 +34,8 @@ def three(servers):
     for number, server_id in enumerate(ids.values()):
         servers.change(server_id, created_at=CREATED + timedelta(seconds=number))
     with servers.store.write() as connection:
-        rows.set_tags(connection, ids['a'], ['red', 'blue'])
-        rows.set_tags(connection, ids['b'], ['red'])
+        server_tags.replace(connection, ids['a'], ['red', 'blue'])
+        server_tags.replace(connection, ids['b'], ['red'])
     return ids
 
 

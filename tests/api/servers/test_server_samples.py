@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from computeapi.clock import utcnow
-from computeapi.db import servers as rows
+from computeapi.db import block_devices, server_tags
 
 SAMPLES = Path(__file__).parents[2] / 'samples'
 ADMIN, OWNER = 'admin:project', 'bob:project'
@@ -58,11 +58,11 @@ def like(servers):
     def make(seen):
         server_id = servers.add(**facts(seen))
         with servers.store.write() as connection:
-            rows.set_tags(connection, server_id, seen.get('tags') or ())
+            server_tags.replace(connection, server_id, seen.get('tags') or ())
             for number, volume in enumerate(seen.get('os-extended-volumes:volumes_attached') or ()):
                 attached = {'server_id': server_id, 'uuid': f'{server_id}{number}', 'volume_id': volume['id']}
                 kept = volume.get('delete_on_termination', False)
-                rows.insert_block_device(connection, VOLUME | attached | {'delete_on_termination': kept})
+                block_devices.insert(connection, VOLUME | attached | {'delete_on_termination': kept})
         return server_id
 
     return make

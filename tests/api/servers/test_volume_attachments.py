@@ -2,7 +2,7 @@
 
 import pytest
 
-from computeapi.db import servers as rows
+from computeapi.db import block_devices
 from computeapi.errors import Conflict, DatabaseError, NeighbourAway, Unavailable, VolumeNotFound
 
 AWAY = NeighbourAway(name='Cinder')
@@ -284,7 +284,7 @@ def test_a_reservation_that_cannot_be_written_down_is_taken_back(attach, attache
         monkeypatch.undo()
         raise DatabaseError('It is full.')
 
-    monkeypatch.setattr(rows, 'update_block_device', fail)
+    monkeypatch.setattr(block_devices, 'update', fail)
     assert attach(volume).status == 503
     assert attached() == [] and status(volume) == 'available'
 

@@ -7,7 +7,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 import pytest
 from keystoneauth1.exceptions import Conflict
 
-from computeapi.db import servers as rows
+from computeapi.db import block_devices
 from tests.backends.implementations import ADMIN
 from tests.neighbours.cinder.servers import attach, attached, on_volume
 
@@ -74,13 +74,12 @@ def test_a_volume_that_grows_is_seen_to(listening, cinder, server_id, volume_id)
     until(lambda: 'extend_volume' in actions())
 
     until(lambda: cinder.volume(volume_id)['status'] == 'in-use')
-    devices = listening.service.store.query(rows.block_devices_of, [server_id])
-    until(
-        lambda: (
-            {each.volume_size for each in listening.service.store.query(rows.block_devices_of, [server_id])} == {1, 3}
-        )
-    )
-    assert len(devices) == 2
+
+    def devices():
+        return listening.service.store.query(block_devices.of_servers, [server_id])
+
+    until(lambda: {each.volume_size for each in devices()} == {1, 3})
+    assert len(devices()) == 2
 
 
 def test_a_volume_moves_to_another_backend_while_it_is_used(listening, cinder, server_id, volume_id):

@@ -25,7 +25,7 @@ from computeapi.compute.tasks.fence import Superseded
 from computeapi.compute.tasks.job import Job, message_of
 from computeapi.compute.tasks.queue import thawed
 from computeapi.compute.tasks.transition import Transition
-from computeapi.db import allocations, servers
+from computeapi.db import allocations, block_devices
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.db.tasks import Task
 from computeapi.errors import Error, Forbidden, PortBindingFailed
@@ -183,7 +183,7 @@ def pass_over(job: Job, devices: list[BlockDevice], connection: sa.Connection) -
     job.later(task_state=TaskState.NETWORKING)
     job.later(task_state=TaskState.BLOCK_DEVICE_MAPPING)
     root = root_device(job)
-    servers.name_block_devices(connection, disks.name_local(devices, disk_names.names_for(devices, root)))
+    block_devices.set_names(connection, disks.name_local(devices, disk_names.names_for(devices, root)))
     job.write(connection, task_state=TaskState.SPAWNING, root_device_name=root)
 
 

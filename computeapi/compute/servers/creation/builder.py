@@ -29,7 +29,7 @@ from computeapi.compute.servers.disks import root_of
 from computeapi.compute.servers.metadata import check_items
 from computeapi.compute.zones import Zones
 from computeapi.context import Context
-from computeapi.db import actions
+from computeapi.db import actions, block_devices, server_tags
 from computeapi.db import servers as stored
 from computeapi.db.flavors import Flavor
 from computeapi.db.servers import Server
@@ -208,8 +208,8 @@ class Builder:
         for number, device in enumerate(plan.devices):
             held = attachments.get(number)
             alike = [rows.block_device(device, server_id, held, now) for server_id in ids]
-            stored.insert_block_devices(connection, alike)
-        stored.add_tags(connection, ids, set(plan.request.tags))
+            block_devices.insert_all(connection, alike)
+        server_tags.add(connection, ids, set(plan.request.tags))
         action_ids = actions.start_all(connection, context, ids, BUILD.name, now)
         arguments = with_password(self.platform, plan.arguments, plan.request.admin_pass)
         self.tasks.add_all(connection, BUILD, action_ids, context, arguments)

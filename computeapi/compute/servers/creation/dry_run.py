@@ -11,6 +11,7 @@ from computeapi.compute.servers.creation.builder import Builder
 from computeapi.compute.servers.creation.request import Rights, ServerRequest
 from computeapi.compute.servers.creation.rows import Plan
 from computeapi.context import Context
+from computeapi.db import block_devices
 from computeapi.db import servers as stored
 from computeapi.db.servers import Server, is_volume_backed
 
@@ -46,7 +47,7 @@ def dry_run(builder: Builder, context: Context, request: ServerRequest, rights: 
 
 def _placed(builder: Builder, connection: sa.Connection, plan: Plan, server: Server) -> DryRunServer:
     scheduler = builder.platform.scheduler
-    on_volume = is_volume_backed(server, stored.block_devices_of(connection, [server.uuid]))
+    on_volume = is_volume_backed(server, block_devices.of_servers(connection, [server.uuid]))
     spec = spec_of(server, plan.arguments, on_volume=on_volume)
     if spec.groups:
         spec = scheduler.narrowed(connection, spec)
