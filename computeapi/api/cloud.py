@@ -23,6 +23,7 @@ from computeapi.compute.quotas import Quotas
 from computeapi.compute.security_groups import SecurityGroupManager
 from computeapi.compute.server_groups import ServerGroupManager
 from computeapi.compute.servers.actions import Actions
+from computeapi.compute.servers.addresses import Addresses
 from computeapi.compute.servers.attributes import ServerAttributes
 from computeapi.compute.servers.changes import Changes
 from computeapi.compute.servers.creation import Builder
@@ -38,7 +39,6 @@ from computeapi.compute.servers.lookup import ServerLookup
 from computeapi.compute.servers.machines import Machines
 from computeapi.compute.servers.metadata import ServerMetadataManager
 from computeapi.compute.servers.migration_lists import MigrationLists
-from computeapi.compute.servers.ports import Addresses
 from computeapi.compute.servers.rebuild import Rebuilds
 from computeapi.compute.servers.rescue import Rescues
 from computeapi.compute.servers.reset import Resets

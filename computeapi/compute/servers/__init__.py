@@ -1,12 +1,12 @@
 """Servers: one module for each aspect of their life, and TRANSITIONS, all the work that workers can do on them."""
 
 from computeapi.compute.servers import (
+    addresses,
     deletion,
     evacuation,
     events,
     interfaces,
     live_migration,
-    ports,
     power,
     rebuild,
     rescue,
@@ -38,7 +38,7 @@ NOUNS = (
     volume_swaps,
     interfaces,
     shares,
-    ports,
+    addresses,
     events,
     reset,
 )

@@ -5,8 +5,8 @@ from enum import Enum
 from typing import NamedTuple
 
 from computeapi.compute.servers import disks, power
+from computeapi.compute.servers.addresses import REFRESH
 from computeapi.compute.servers.changes import Changes
-from computeapi.compute.servers.ports import REFRESH
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import beside
 from computeapi.context import Context

@@ -5,7 +5,8 @@ from contextlib import contextmanager
 
 from computeapi.backends.network import FloatingIP, Port
 from computeapi.compute.platform import Platform
-from computeapi.compute.servers.ports import REFRESH, Addresses, held
+from computeapi.compute.servers.addresses import REFRESH, Addresses
+from computeapi.compute.servers.network_info import held
 from computeapi.context import Context
 from computeapi.db import servers
 from computeapi.db.servers import Server

@@ -3,7 +3,7 @@
 import logging
 
 from computeapi.compute.platform import Platform
-from computeapi.compute.servers.ports import BATCH, Addresses
+from computeapi.compute.servers.addresses import BATCH, Addresses
 from computeapi.context import Context
 from computeapi.db import servers
 from computeapi.errors import NeighbourAway

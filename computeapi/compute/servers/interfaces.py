@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from computeapi import randomness
 from computeapi.backends.hypervisor import Capability
 from computeapi.backends.network import Network, Port
-from computeapi.compute.servers import leftovers, ports, provider_resources
+from computeapi.compute.servers import addresses, leftovers, network_info, ports, provider_resources
 from computeapi.compute.servers.changes import Changes, locked
 from computeapi.compute.servers.creation.networks import check_unused
 from computeapi.compute.tasks.fence import OVERTAKEN
@@ -68,12 +68,14 @@ class InterfaceManager:
 
     def list(self, context: Context, server: Server) -> list[Interface]:
         tags = tags_of(server)
-        return [Interface(port, tags.get(port.id)) for port in ports.held(self.networks, context.elevated(), server)]
+        return [
+            Interface(port, tags.get(port.id)) for port in network_info.held(self.networks, context.elevated(), server)
+        ]
 
     def get(self, context: Context, server: Server, port_id: str) -> Interface:
         """NotFound, also for a port of another server."""
         port = self.networks.port(context, port_id)
-        if not ports.belongs(port, server):
+        if not network_info.belongs(port, server):
             raise NotFound(f'Instance {server.uuid} does not have a port with id {port_id}')
         return Interface(port, tags_of(server).get(port_id))
 
@@ -102,7 +104,7 @@ class InterfaceManager:
             self._record_refusal(context, server, error)
             raise
         wanted = {'port_id': port_id, 'network_id': network_id, 'fixed_ip': fixed_ip, 'tag': tag}
-        entry = ports.planned(wanted, randomness.new_id())
+        entry = network_info.planned(wanted, randomness.new_id())
         try:
             made = self._connect(self._begin(context, server, entry))
         except NoMoreAddresses as error:
@@ -213,7 +215,7 @@ def connect(job: Job) -> dict[str, Any]:
         (made,) = ports.connect(job, [entry])
         job.driver.plug(server, [made])
     with job.store.write() as connection:
-        ports.replace(connection, server.uuid, made['port_id'], [made], job.clock())
+        network_info.replace(connection, server.uuid, made['port_id'], [made], job.clock())
         job.close(connection)
     return made
 
@@ -230,7 +232,7 @@ def detach(job: Job) -> None:
         ports.take_away(job.platform.networks, job.elevated, server.uuid, entry)
     with job.store.write() as connection:
         allocations.leave_ports(connection, server.uuid, [port_id])
-        ports.replace(connection, server.uuid, port_id, [], job.clock())
+        network_info.replace(connection, server.uuid, port_id, [], job.clock())
         job.close(connection)
 
 
@@ -245,7 +247,7 @@ def add_fixed_ip(job: Job) -> None:
             job.platform.tasks.note(job.task, {'held': held})
         if held == job.arguments['held']:
             job.platform.networks.add_fixed_ip(job.elevated, port.id)
-        ports.refresh(job)
+        addresses.refresh(job)
     job.end()
 
 
@@ -253,13 +255,13 @@ def add_fixed_ip(job: Job) -> None:
 def remove_fixed_ip(job: Job) -> None:
     networks, address = job.platform.networks, job.arguments['address']
     with job.event('compute_remove_fixed_ip_from_instance'):
-        having = [port for port in ports.held(networks, job.elevated, job.server) if has(port, address)]
+        having = [port for port in network_info.held(networks, job.elevated, job.server) if has(port, address)]
         # A worker that died may have done more than it recorded.
         if not having and job.task.attempts == 1:
             raise FixedIPNotFound(server_id=job.server.uuid, address=address)
         for port in having[:1]:
             networks.remove_fixed_ip(job.elevated, port.id, address)
-        ports.refresh(job)
+        addresses.refresh(job)
     job.end()
 
 
@@ -268,7 +270,7 @@ def has(port: Port, address: str) -> bool:
 
 
 def port_on(job: Job, network_id: str) -> Port:
-    for port in ports.held(job.platform.networks, job.elevated, job.server):
+    for port in network_info.held(job.platform.networks, job.elevated, job.server):
         if port.network_id == network_id:
             return port
     raise NetworkNotFoundForServer(server_id=job.server.uuid)

@@ -12,7 +12,7 @@ from computeapi.backends.hypervisor import HostDown, Hypervisor, HypervisorError
 from computeapi.backends.hypervisor.behaviour import at_once
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler.spec import needs_of
-from computeapi.compute.servers import disks, ports
+from computeapi.compute.servers import disks, network_info, ports
 from computeapi.compute.tasks.job import Job
 from computeapi.context import Context
 from computeapi.db import aggregates, allocations, block_devices, servers, tasks
@@ -131,7 +131,7 @@ def let_go(job: Job) -> None:
     """Disconnect the server's ports and volumes from its host; they stay its own."""
     networks, server_id = job.platform.networks, job.server.uuid
     for entry in job.server.network_info:
-        port_id = ports.port_of(networks, job.elevated, server_id, entry)
+        port_id = network_info.port_of(networks, job.elevated, server_id, entry)
         # Others may have taken it from the server meanwhile.
         with contextlib.suppress(PortNotFound, PortInUse):
             if port_id is not None:

@@ -16,7 +16,7 @@ from computeapi.compute.mirror import Mirror
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import HostState, Spec
 from computeapi.compute.scheduler.requirements import ISOLATE, RequestGroup, are_valid, special
-from computeapi.compute.servers import placement, ports
+from computeapi.compute.servers import network_info, placement
 from computeapi.compute.tasks.job import Job
 from computeapi.context import Context
 from computeapi.db import allocations, servers
@@ -130,7 +130,7 @@ def requesting_ports(platform: Platform, context: Context, server: Server) -> li
     """The ports of the server with resource requests."""
     if platform.mirror is None or not server.network_info:
         return []
-    return [port for port in ports.held(platform.networks, context.elevated(), server) if port.resource_request]
+    return [port for port in network_info.held(platform.networks, context.elevated(), server) if port.resource_request]
 
 
 def requested_ports(job: Job) -> list[Port]:

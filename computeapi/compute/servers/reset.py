@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from computeapi.compute.servers import disks, moves, placement, ports, shares
+from computeapi.compute.servers import addresses, disks, moves, network_info, placement, shares
 from computeapi.compute.servers.changes import Changes
 from computeapi.compute.servers.leftovers import RESET
 from computeapi.compute.tasks.job import Job
@@ -50,7 +50,7 @@ def reset(job: Job) -> None:
     if server.vm_state != VMState.RESIZED:
         placement.leave_others(job.platform, server)
     known = server.network_info
-    server.network_info = ports.described(job.platform.networks, job.elevated, server.uuid, known)
+    server.network_info = network_info.described(job.platform.networks, job.elevated, server.uuid, known)
     settle_volumes(job)
     if server.host is None:
         placement.let_go(job)
@@ -62,9 +62,9 @@ def reset(job: Job) -> None:
         found['power_state'] = job.power()
     with job.store.write() as connection:
         # Others may attach interfaces meanwhile.
-        ports.follow(connection, server.uuid, known, server.network_info)
+        network_info.follow(connection, server.uuid, known, server.network_info)
         servers.update(connection, server.uuid, found)
-    ports.refresh(job)
+    addresses.refresh(job)
     shares.settle(job)
     job.end()
 

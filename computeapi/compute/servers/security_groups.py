@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from computeapi.backends.network import Port, SecurityGroup
 from computeapi.compute.platform import Platform
 from computeapi.compute.security_groups import Group, in_full
-from computeapi.compute.servers.ports import Addresses, held
+from computeapi.compute.servers.addresses import Addresses
+from computeapi.compute.servers.network_info import held
 from computeapi.context import Context
 from computeapi.db.servers import Server
 from computeapi.errors import Invalid, SecurityGroupNotFound

@@ -2,7 +2,7 @@
 
 import pytest
 
-from computeapi.compute.servers.ports import REFRESH
+from computeapi.compute.servers.addresses import REFRESH
 
 BOB, READER, ALICE = 'bob:project', 'rea:project:reader', 'alice:elsewhere'
 NETWORK = '3cb9bc59-5699-4588-a4b1-b87f96708bc6'
