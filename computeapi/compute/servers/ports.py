@@ -1,7 +1,6 @@
 """The ports of servers: selection, creation, binding and release."""
 
 import contextlib
-import logging
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
@@ -14,8 +13,6 @@ from computeapi.context import Context
 from computeapi.db import allocations, servers
 from computeapi.db.servers import Server
 from computeapi.errors import AddressInUse, FixedIPInUse, Forbidden, NotFound, PortNotUsable
-
-LOG = logging.getLogger(__name__)
 
 
 def plan(job: Job) -> list[dict[str, Any]]:
