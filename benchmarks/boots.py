@@ -139,7 +139,7 @@ def one_by_one(clouds: list[BootingCloud], boots: int, rounds: int) -> None:
     kinds = [(cloud, networked) for networked in (False, True) for cloud in clouds]
     for kind in kinds:
         cost_of_boots(*kind, 3)
-    garbage.spare_what_is_there()
+    garbage.exempt_existing_objects()
     found = [[cost_of_boots(*kind, boots) for kind in kinds] for _ in range(rounds)]
     print(f'{"hosts":>5} {"networks":>8} {"CPU ms":>8} {"ratio":>6} {"statements":>10} {"transactions":>12}')
     for place, (cloud, networked) in enumerate(kinds):

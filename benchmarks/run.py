@@ -32,7 +32,7 @@ def main() -> None:
         ids = population.fill(service, options.servers)
         compared = list(pairs(service, ids))
         garbage.begin()
-        garbage.spare_what_is_there()
+        garbage.exempt_existing_objects()
         for name, ours, other, calls in compared:
             check(name, ours, other)
             report(name, [ratio(ours, other, calls) for _ in range(options.rounds)])

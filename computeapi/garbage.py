@@ -12,6 +12,6 @@ def begin() -> None:
     gc.set_threshold(NEW_OBJECTS)
 
 
-def spare_what_is_there() -> None:
+def exempt_existing_objects() -> None:
     """Exempt the existing objects: to search all of them takes longer than hundreds of requests."""
     gc.freeze()

@@ -159,13 +159,13 @@ class Service:
     @functools.cached_property
     def volumes(self) -> Volumes:
         make = registry.maker(registry.VOLUME, self.conf.volume.backend)
-        return self.observed(make(self.conf, self.store, self.images, self.tell_of_growth, self.uses))
+        return self.observed(make(self.conf, self.store, self.images, self.report_extended_volume, self.uses))
 
     @functools.cached_property
     def shares(self) -> Shares:
         return registry.maker(registry.SHARE, self.conf.share.backend)(self.conf, self.store)
 
-    def tell_of_growth(self, context: Context, volume: Volume) -> None:
+    def report_extended_volume(self, context: Context, volume: Volume) -> None:
         """Report an extended volume; an external block storage service would send an external event instead."""
         holders = [attachment['server_id'] for attachment in volume.attachments]
         events = [Event(VOLUME_EXTENDED, server_id, volume.id) for server_id in holders if server_id]

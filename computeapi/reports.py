@@ -19,7 +19,7 @@ WIDTH = 100
 def routes(out: TextIO) -> None:
     """Each operation: method, path and action, versions, policy (or the ones that the handler chooses from)."""
     rows = [
-        (operation.method, path_of(operation), f'{operation.min}-{operation.max}', asked_of(operation))
+        (operation.method, path_of(operation), f'{operation.min}-{operation.max}', rules_of(operation))
         for operation in api.operations()
     ]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -27,7 +27,7 @@ def routes(out: TextIO) -> None:
         print('  '.join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip(), file=out)
 
 
-def asked_of(operation: Operation) -> str:
+def rules_of(operation: Operation) -> str:
     policies = [operation.policy] if operation.policy else operation.also
     return ', '.join(map(str, policies)) or '-'
 

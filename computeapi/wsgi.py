@@ -76,7 +76,7 @@ class ServingProcess:
             if name not in self.apps:
                 app = load(self.begin().service, name)
                 self.apps[name] = ui.beside(app, self.conf) if name == 'compute' else app
-                garbage.spare_what_is_there()
+                garbage.exempt_existing_objects()
             return self.apps[name]
 
     def end(self) -> None:

@@ -35,9 +35,9 @@ class Reporter:
             found = self.bus.call(CONTROL, 'report', REPORT_SECONDS, **signed)
             expected: Expectation = EXPECTATION.read(found)
         except (Unanswered, RemoteFailure) as error:
-            return self.go_unheard(str(error))
+            return self.warn_not_received(str(error))
         if expected.refused:
-            return self.go_unheard(expected.refused)
+            return self.warn_not_received(expected.refused)
         if not self.answered:
             LOG.info('A worker receives the reports of this agent again')
         self.answered = True
@@ -47,7 +47,7 @@ class Reporter:
         # Report as starting until nothing is left to remove: the worker that removes it may be killed.
         self.arriving = bool(expected.leaving)
 
-    def go_unheard(self, why: str) -> None:
+    def warn_not_received(self, why: str) -> None:
         if self.answered:
             LOG.warning('No worker receives the reports of this agent: %s', why)
         # The host may have been taken for down, and servers on it deleted or evacuated.

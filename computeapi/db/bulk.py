@@ -168,7 +168,7 @@ def _set(connection: sa.Connection, **pragmas: int) -> None:
         connection.exec_driver_sql(f'PRAGMA {name}={value}')
 
 
-def go_on_counting(connection: sa.Connection) -> None:
+def advance_sequences(connection: sa.Connection) -> None:
     """Advance PostgreSQL's sequences beyond the IDs of inserted rows: they are independent of the rows."""
     if connection.dialect.name != 'postgresql':
         return

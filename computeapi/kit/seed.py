@@ -76,7 +76,7 @@ class Seed:
             self._counts[counted] = count = self._counts.get(counted, 0) + 1
         return label + count.to_bytes(8)
 
-    def keep_apart(self, document: Any) -> None:
+    def avoid_ids_of(self, document: Any) -> None:
         """Make sure that IDs in a loaded document, which another cloud may have drawn from this seed, are not drawn
         again."""
         if self.on and (ids := UUID4.findall(repr(document))):

@@ -97,19 +97,19 @@ class Tools:
                 tasks.hasten(connection, server_id)
 
     @contextmanager
-    def standing_still(self, hurry: Callable[[], None] = lambda: None) -> Iterator[None]:
+    def paused(self, hurry: Callable[[], None] = lambda: None) -> Iterator[None]:
         """In the block, no request is answered and no worker runs a task. hurry: ends requests in progress."""
         with self.gate.closed(hurry), self.service.worker.gate.closed():
             yield
 
     def snapshot(self, name: str) -> None:
         """Save the current state under a name; Conflict if it is taken."""
-        with self.standing_still():
+        with self.paused():
             self.snapshots.take(name)
 
     def now(self) -> CloudSnapshot:
         """A snapshot of the current state."""
-        with self.standing_still():
+        with self.paused():
             return self.snapshots.now()
 
     def restore(self, name: str) -> None:
@@ -117,7 +117,7 @@ class Tools:
         self._restore(name, lambda: self.events.restored(name))
 
     def _restore(self, name: str, record: Callable[[], None]) -> None:
-        with self.standing_still(self.uploads.cut):
+        with self.paused(self.uploads.cut):
             self.snapshots.restore(name)
             record()
             self.faults.state_replaced()
@@ -147,9 +147,9 @@ class Tools:
         from computeapi.kit.cloud_files.document import CloudFileSource
 
         source = CloudFileSource(given)
-        with self.standing_still(), self.seed.during('load'):
+        with self.paused(), self.seed.during('load'):
             found = loading.load(self.service, source)
-            self.seed.keep_apart(source.document)
+            self.seed.avoid_ids_of(source.document)
             self.accounts.add(found)
             self._state_replaced()
         return found

@@ -32,7 +32,7 @@ class Slot:
             if not living:
                 _remove(directory.glob('*.db'))
             self.number = next(number for number in itertools.count() if number not in living)
-            self._forget_the_dead({*living})
+            self._remove_dead({*living})
             self.held = hold(_lock_of(directory, self.number))
 
     def leave(self) -> None:
@@ -42,9 +42,9 @@ class Slot:
     def tidy(self) -> None:
         """Remove the gauges of processes that died."""
         with _locked(self.directory / 'lock'):
-            self._forget_the_dead({*_living(self.directory), self.number})
+            self._remove_dead({*_living(self.directory), self.number})
 
-    def _forget_the_dead(self, living: set[int]) -> None:
+    def _remove_dead(self, living: set[int]) -> None:
         """Remove the gauges of other slots; prometheus_client names the files."""
         gauges = self.directory.glob('gauge_live*_*.db')
         _remove(path for path in gauges if int(path.stem.rpartition('_')[2]) not in living)

@@ -68,7 +68,7 @@ def run(conf: cfg.ConfigOpts, options: argparse.Namespace, hooks: ServiceHooks |
                 page=conf.ui.enabled,
             )
             print(shown, flush=True)
-            garbage.spare_what_is_there()
+            garbage.exempt_existing_objects()
             HTTPServer(app, sockets, conf.standalone, THREADS).run()
 
 

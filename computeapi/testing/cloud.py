@@ -259,7 +259,7 @@ class Cloud:
 
         hashes: whether to include password hashes; otherwise new passwords are generated when the result is loaded.
         """
-        with self.tools.standing_still():
+        with self.tools.paused():
             document, left_out = exporting.export(self.tools.service, hashes=hashes)
         if path is not None:
             Path(path).write_text(commented(document, left_out))

@@ -43,7 +43,7 @@ class PageSessions:
         """Open a session with a random name and this maximum duration; returns the name."""
         name = secrets.token_urlsafe(32)
         with self._lock:
-            self._forget_those_that_ended()
+            self._remove_expired()
             while len(self._open) >= MAX_SESSIONS:
                 self._end_one()
             self._open[_key(name)] = LoggedIn(user, project, roles, token, time.monotonic() + min(seconds, MAX_SECONDS))
@@ -51,7 +51,7 @@ class PageSessions:
 
     def get(self, name: str) -> LoggedIn | None:
         with self._lock:
-            self._forget_those_that_ended()
+            self._remove_expired()
             return self._open.get(_key(name))
 
     def close(self, name: str) -> LoggedIn | None:
@@ -63,7 +63,7 @@ class PageSessions:
         [(greedy, _)] = Counter(session.user for session in self._open.values()).most_common(1)
         del self._open[next(key for key, session in self._open.items() if session.user == greedy)]
 
-    def _forget_those_that_ended(self) -> None:
+    def _remove_expired(self) -> None:
         now = time.monotonic()
         for key in [key for key, session in self._open.items() if session.until <= now]:
             del self._open[key]

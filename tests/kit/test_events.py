@@ -386,7 +386,7 @@ def test_a_list_is_waited_for(cloud, http):
         found = asked.result().json()
     assert found['events'][0]['resource_id'] == server and found['last'] >= found['events'][-1]['id']
     # The boot may continue until then.
-    with cloud.tools.standing_still():
+    with cloud.tools.paused():
         assert http.control('GET', f'/events?wait=0&since={cloud.events.last}').json()['events'] == []
     eventually(lambda: not cloud.events.readers)
 

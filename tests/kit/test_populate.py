@@ -32,7 +32,7 @@ UNDER_WAY = ('is still', 'has power state 0', 'a task is left', 'never ended', '
 
 @pytest.fixture
 def populated(cloud, http):
-    with cloud.tools.standing_still():
+    with cloud.tools.paused():
         populate(cloud.tools.service, SyntheticCloud(300, 8, 12, seed=3, now=utcnow()))
         cloud.tools.service.state_replaced()
     http.log_in()
@@ -116,7 +116,7 @@ def test_a_data_directory_is_filled(tmp_path, capsys):
 def filled(many):
     """The servers of a synthetic cloud and their volumes; many: the number from which two processes write it."""
     with Cloud() as cloud:
-        with cloud.tools.standing_still():
+        with cloud.tools.paused():
             populate(cloud.tools.service, SyntheticCloud(50, 4, 3, seed=5, now=NOW), many=many)
         document = cloud.export()
     return document['servers'], document['volumes']
@@ -129,7 +129,7 @@ def test_two_processes_make_the_same():
 def test_indexes_are_as_they_were(cloud):
     store = cloud.tools.service.store
     before = set(store.query(lambda connection: connection.exec_driver_sql(INDEXES).all()))
-    with cloud.tools.standing_still():
+    with cloud.tools.paused():
         populate(cloud.tools.service, SyntheticCloud(10, 2, 1, seed=5, now=NOW), many=1)
     assert before == set(store.query(lambda connection: connection.exec_driver_sql(INDEXES).all())) != set()
 
@@ -141,7 +141,7 @@ def test_when_the_other_process_dies_nothing_is_left(cloud):
 
     before = cloud.export()
     inventory = SyntheticCloud(3 * CHUNK, 4, 300, seed=5, now=NOW)
-    with cloud.tools.standing_still(), pytest.raises(Error, match='has died'):
+    with cloud.tools.paused(), pytest.raises(Error, match='has died'):
         populate(cloud.tools.service, inventory, kill, many=1)
     assert cloud.export() == before and not multiprocessing.active_children()
 

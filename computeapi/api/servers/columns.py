@@ -14,10 +14,10 @@ def columns_of(given: Mapping[str, Any], known: Container[str]) -> dict[str, Any
     if 'name' in values:
         values['name'] = values['name'].strip()
     if 'access_ip_v6' in values:
-        values['access_ip_v6'] = shortest(values['access_ip_v6'])
+        values['access_ip_v6'] = canonical_ipv6(values['access_ip_v6'])
     return values
 
 
-def shortest(address: str | None) -> str | None:
+def canonical_ipv6(address: str | None) -> str | None:
     """An IPv6 address in its canonical form."""
     return address and str(ipaddress.ip_address(address))

@@ -8,7 +8,7 @@ from oslo_utils.uuidutils import is_uuid_like
 
 from computeapi.api.controller import ComputeController
 from computeapi.api.servers.admin_password import password_of, shown_password
-from computeapi.api.servers.columns import shortest
+from computeapi.api.servers.columns import canonical_ipv6
 from computeapi.api.servers.disks import FIELDS as DISKS
 from computeapi.api.servers.disks import devices_of
 from computeapi.api.servers.schemas import (
@@ -258,7 +258,7 @@ def request_of(req: Request, body: Mapping[str, Any]) -> ServerRequest:
         tags=server.get('tags', ()),
         trusted_image_certificates=server.get('trusted_image_certificates'),
         access_ip_v4=server.get('accessIPv4'),
-        access_ip_v6=shortest(server.get('accessIPv6')),
+        access_ip_v6=canonical_ipv6(server.get('accessIPv6')),
         host=server.get('host'),
         node=server.get('hypervisor_hostname'),
         scheduler_hints=next((body[name] for name in HINT_NAMES if name in body), {}),

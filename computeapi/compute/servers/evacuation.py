@@ -33,7 +33,7 @@ def strand(job: Job, error: Exception) -> None:
     A server that was forced to a host without room keeps its state, and so does one that was not on that host any more.
     """
     migration = moves.migration_of(job)
-    moves.give_way(job, migration.id)
+    moves.yield_to_evacuation(job, migration.id)
     found = migration.dest_host is not None
     moves.end(job, MigrationStatus.FAILED if found else MigrationStatus.ERROR)
     placement.bind(job.platform, job.elevated, job.server, job.server.host)
@@ -102,7 +102,7 @@ class Evacuations:
 def evacuate(job: Job) -> None:
     """Boot a server whose host is down on another one."""
     migration = moves.migration_of(job)
-    moves.give_way(job, migration.id)
+    moves.yield_to_evacuation(job, migration.id)
     runs = bool(job.arguments.get('start')) and migration.old_vm_state != VMState.STOPPED
     with job.event('rebuild_server', job.platform.conf.host):
         if migration.dest_host is None:

@@ -333,7 +333,7 @@ def copy(job: Job, migration: Migration) -> bool:
             told_of = ports.prepare(job, host)
             disks.prepare(job, host)
             facts = job.driver.prepare_live_migration(job.server, host, job.driver.describe(job.server))
-            plugging.wait_there(job, told_of)
+            plugging.wait_at_destination(job, told_of)
         advance(job, MigrationStatus.PREPARING, MigrationStatus.RUNNING, progress=no_progress(job))
         return job.driver.live_migrate(job.server, host, facts, moves.migration_of(job).status)
 

@@ -79,7 +79,7 @@ def migration_of(job: Job) -> Migration:
     return migration
 
 
-def give_way(job: Job, migration_id: int = 0) -> None:
+def yield_to_evacuation(job: Job, migration_id: int = 0) -> None:
     """Superseded if the server is being evacuated by a later migration, which starts with the same task_state."""
     later = job.store.query(server_migrations.evacuation_of, job.server.uuid)
     if later is not None and later.id > migration_id:

@@ -98,7 +98,7 @@ def leave_others(platform: Platform, server: Server) -> None:
         shrink(connection, server)
 
 
-def leave_stray(job: Job, hosts: Collection[str]) -> None:
+def release_stray_hosts(job: Job, hosts: Collection[str]) -> None:
     """Release what the server has on hosts where it does not belong."""
     for host in hosts:
         remove_machine(job.driver, at(job.server, host))
@@ -124,10 +124,10 @@ def connect(job: Job, host: str | None = None) -> None:
 def leave(job: Job) -> None:
     """Remove the server's machine; its ports and volumes stay its own, but are not in use on any host."""
     remove_machines(job.platform, job.server)
-    let_go(job)
+    disconnect_all(job)
 
 
-def let_go(job: Job) -> None:
+def disconnect_all(job: Job) -> None:
     """Disconnect the server's ports and volumes from its host; they stay its own."""
     networks, server_id = job.platform.networks, job.server.uuid
     for entry in job.server.network_info:

@@ -24,7 +24,7 @@ def wait(job: Job) -> None:
         wait_while(job, STEP, lambda: unplugged(job))
 
 
-def wait_there(job: Job, port_ids: Collection[str]) -> None:
+def wait_at_destination(job: Job, port_ids: Collection[str]) -> None:
     """The same for ports that are to be connected on the host that the server is moving to, before it moves. Only an
     event reports that: the status of a port is the one on the host where it is in use."""
     if not job.platform.conf.compute.live_migration_wait_for_vif_plug:

@@ -37,7 +37,7 @@ NOT_ON_HOST = f'Image traits cannot be satisfied by the current resource provide
 
 def not_rebuilt(job: Job, error: Exception) -> None:
     """The server is in ERROR; as long as its machine was not touched, it keeps the image of that machine."""
-    moves.give_way(job)
+    moves.yield_to_evacuation(job)
     former = job.arguments['former'] if job.server.task_state == TaskState.REBUILDING else {}
     job.fail(error, vm_state=VMState.ERROR, power_state=job.power(), **former)
 
@@ -191,7 +191,7 @@ def without_sizes(facts: Mapping[str, Any]) -> dict[str, Any]:
 @REBUILD.work
 def rebuild(job: Job) -> None:
     """Create another machine under the same name, with a new root disk. A stopped server ends up stopped."""
-    moves.give_way(job)
+    moves.yield_to_evacuation(job)
     stopped = job.server.vm_state == VMState.STOPPED
     if job.server.task_state == TaskState.REBUILDING:
         with job.event('rebuild_server', job.platform.conf.host):

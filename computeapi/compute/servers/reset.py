@@ -46,18 +46,18 @@ def reset(job: Job) -> None:
     """Clean up: work that was overtaken has ended by now, at whatever step. The server keeps what it has on its host
     and in other services; what it does not have, or no longer has, is removed from its records."""
     server = job.server
-    placement.leave_stray(job, set(job.arguments.get('stray', ())) - {server.host})
+    placement.release_stray_hosts(job, set(job.arguments.get('stray', ())) - {server.host})
     if server.vm_state != VMState.RESIZED:
         placement.leave_others(job.platform, server)
     known = server.network_info
     server.network_info = network_info.described(job.platform.networks, job.elevated, server.uuid, known)
     settle_volumes(job)
     if server.host is None:
-        placement.let_go(job)
+        placement.disconnect_all(job)
     else:
         placement.bind(job.platform, job.elevated, server, server.host)
         disks.connect(job.platform, job.elevated, server, server.host)
-    found: dict[str, Any] = {'updated_at': job.clock()} | lost_image(job)
+    found: dict[str, Any] = {'updated_at': job.clock()} | missing_image_values(job)
     if server.vm_state != VMState.SHELVED_OFFLOADED:
         found['power_state'] = job.power()
     with job.store.write() as connection:
@@ -93,7 +93,7 @@ def keep_or_forget(job: Job, device: BlockDevice, attachments: list[str]) -> Non
         disks.hold_once(job.platform, job.elevated, device, attachments)
 
 
-def lost_image(job: Job) -> dict[str, Any]:
+def missing_image_values(job: Job) -> dict[str, Any]:
     """The change of the server if its shelved image is gone."""
     image_id = job.server.shelved_image_id
     try:

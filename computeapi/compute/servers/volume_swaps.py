@@ -21,7 +21,7 @@ from computeapi.states import VMState
 REFUSALS = (Conflict, Invalid, NotFound)
 
 
-def let_go(platform: Platform, task: Task, server: Server | None) -> None:
+def release_volume(platform: Platform, task: Task, server: Server | None) -> None:
     """Release the new volume, which the server does not get."""
     disks.release(platform, thawed(task.context).elevated(), task.server_id, task.arguments['volume_id'])
 
@@ -33,7 +33,7 @@ def keep_volume(job: Job, error: Exception) -> None:
     if device is not None and device.volume_id == job.arguments['volume_id']:
         insist(job, device)
         return abandon(job, error)
-    let_go(job.platform, job.task, job.server)
+    release_volume(job.platform, job.task, job.server)
     if device is not None and device.volume_id is not None:
         volumes.stop_detaching(job.elevated, device.volume_id)
         with suppress(Invalid, NotFound):
@@ -59,7 +59,7 @@ SWAP = Transition(
     allowed={VMState.ACTIVE, VMState.PAUSED, VMState.RESIZED},
     capability=Capability.SWAP_VOLUME,
     failed=keep_volume,
-    undo=let_go,
+    undo=release_volume,
 )
 
 
@@ -125,7 +125,7 @@ def swap(job: Job) -> None:
     """Copy a volume to another one that replaces it."""
     device = device_of_task(job)
     if device is None:
-        let_go(job.platform, job.task, job.server)
+        release_volume(job.platform, job.task, job.server)
         return job.end()
     with job.event('compute_swap_volume'):
         exchange(job, device)

@@ -30,7 +30,7 @@ KEPT = frozenset({VMState.SHELVED, VMState.SHELVED_OFFLOADED})
 ATTACHABLE = KEPT | {VMState.ACTIVE, VMState.PAUSED, VMState.STOPPED, VMState.RESIZED, VMState.SOFT_DELETED}
 
 
-def let_go(platform: Platform, task: Task, server: Server | None) -> None:
+def release_volume(platform: Platform, task: Task, server: Server | None) -> None:
     """Release the volume of a server that is deleted."""
     if server is None:
         disks.release(platform, thawed(task.context).elevated(), task.server_id)
@@ -50,7 +50,7 @@ def take_back(job: Job, error: Exception) -> None:
     abandon(job, error)
 
 
-ATTACH = Transition('attach_volume', beside=True, allowed=ATTACHABLE, failed=take_back, undo=let_go)
+ATTACH = Transition('attach_volume', beside=True, allowed=ATTACHABLE, failed=take_back, undo=release_volume)
 
 
 def keep_attached(job: Job, error: Exception) -> None:

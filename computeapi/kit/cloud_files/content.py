@@ -264,5 +264,5 @@ class CloudContent:
     def write(self) -> None:
         """Write all rows so far to the store."""
         bulk.insert(self.connection, self.rows)
-        bulk.go_on_counting(self.connection)
+        bulk.advance_sequences(self.connection)
         self.rows.clear()

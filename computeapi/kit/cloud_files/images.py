@@ -31,7 +31,7 @@ def load(content: CloudContent, files: ImageFiles) -> None:
 
 
 @contextmanager
-def kept_at_the_end(content: CloudContent, files: ImageFiles) -> Iterator[None]:
+def stored_at_end(content: CloudContent, files: ImageFiles) -> Iterator[None]:
     """Store the data of the images at the end of the block; delete it if the block fails."""
     try:
         yield

@@ -33,7 +33,7 @@ def load(service: Service, source: CloudFileSource) -> list[UserAccount]:
             if document.get('replace'):
                 document = replacing.begin(connection, document)
             content = CloudContent(connection, document, service.store.clock())
-            with images.kept_at_the_end(content, _image_files(service)):
+            with images.stored_at_end(content, _image_files(service)):
                 fill(service, content)
                 content.write()
                 allocations.count(connection)
@@ -64,7 +64,7 @@ def fill(service: Service, content: CloudContent) -> None:
     servers = LoadedServers(content, book, hosts.zones_of(content), service.conf.default_availability_zone, KINDS)
     servers.load()
     networks.load_floating_ips(content, book, servers.ports_of)
-    servers.tell_of_floating_ips()
+    servers.add_floating_ips()
 
 
 def _image_files(service: Service) -> ImageFiles:

@@ -112,7 +112,7 @@ def load(content: CloudContent) -> AddressBook:
             _load_subnet(content, subnet, row, (*place, 'subnets', number))
     _load_security_groups(content)
     book = AddressBook(content)
-    _take_stated(content, book)
+    _reserve_given_addresses(content, book)
     for place, entry in content.entries('routers'):
         _load_router(content, book, entry, place)
     for place, entry in content.entries('ports'):
@@ -150,7 +150,7 @@ def _load_security_groups(content: CloudContent) -> None:
         made.append((place, entry, row))
     for place, entry, row in made:
         if 'rules' not in entry:
-            _let_out(content, row)
+            _add_default_rules(content, row)
         for number, rule in enumerate(entry.get('rules', ())):
             at = (*place, 'rules', number)
             _add_rule(content, row, content.values(RULE, rule, at, row['project_id']))
@@ -171,7 +171,7 @@ def _add_rule(content: CloudContent, group: Values, rule: Values) -> None:
     content.add('security_group_rules', **known, **given, **owned, **times)
 
 
-def _let_out(content: CloudContent, group: Values) -> None:
+def _add_default_rules(content: CloudContent, group: Values) -> None:
     """Add the rules of a new group."""
     for version in VERSIONS:
         _add_rule(content, group, {'direction': 'egress', 'ethertype': version})
@@ -191,13 +191,13 @@ def default_group(content: CloudContent, project_id: str) -> str:
 def _new_default_group(content: CloudContent, project_id: str) -> Values:
     entry = {'name': DEFAULT_GROUP, 'project': project_id, 'description': 'Default security group'}
     row = content.make('security_groups', entry, ())
-    _let_out(content, row)
+    _add_default_rules(content, row)
     for version in VERSIONS:
         _add_rule(content, row, {'direction': 'ingress', 'ethertype': version, 'remote_group_id': row['id']})
     return row
 
 
-def _take_stated(content: CloudContent, book: AddressBook) -> None:
+def _reserve_given_addresses(content: CloudContent, book: AddressBook) -> None:
     """Reserve every address that is given in the document."""
     stated = [entry for section in ('ports', 'routers') for _, entry in content.entries(section)]
     for _, server in content.entries('servers'):

@@ -34,7 +34,7 @@ def populate(
         _fill(connection, _begin(service, connection, inventory), inventory, progress, many)
         # These queries need the indexes, which are complete now.
         allocations.count(connection)
-        bulk.go_on_counting(connection)
+        bulk.advance_sequences(connection)
 
 
 def _fill(

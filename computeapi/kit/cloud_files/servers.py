@@ -347,7 +347,7 @@ class LoadedServers:
             'security_groups': sorted(groups[each]['name'] for each in group_ids),
         }
 
-    def tell_of_floating_ips(self) -> None:
+    def add_floating_ips(self) -> None:
         """Add floating IPs to the first address of their ports."""
         for row in self.content.rows['floating_ips']:
             addresses = self.interfaces.get(row['port_id'], {}).get('addresses')

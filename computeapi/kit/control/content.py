@@ -41,6 +41,6 @@ class ContentController(ControlController):
     )
     def export(self, req: Request) -> webob.Response:
         """Export the cloud as a document for `load`: everything except passwords."""
-        with self.tools.standing_still():
+        with self.tools.paused():
             document, left_out = export(self.tools.service, hashes=req.GET.get('hashes') == 'true')
         return webob.Response(text=commented(document, left_out), content_type='application/yaml', charset='utf-8')

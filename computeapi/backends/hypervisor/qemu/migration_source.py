@@ -149,7 +149,7 @@ def begin(work: GuestWork, monitor: Monitor, guest: QemuGuest, host: str, facts:
         monitor.execute('blockdev-mirror', job_id=name, device=disk.name, target=name, sync='full')
     wanted = {mirror_of(disk) for disk in sent}
     work.until('copy', lambda: is_ready(monitor, wanted), COPY_SECONDS)
-    monitor.tell_how_to_send(confirmed=True)
+    monitor.configure_migration(confirmed=True)
     monitor.execute('migrate', uri=f'tcp:{facts["address"]}:{facts["memory"]}')
 
 

@@ -110,7 +110,7 @@ class Monitor:
         stands_still = self.execute('query-status')['status'] == 'postmigrate'
         return stands_still and self.migration() == 'completed'
 
-    def tell_how_to_send(self, *, confirmed: bool) -> None:
+    def configure_migration(self, *, confirmed: bool) -> None:
         """Set up an outgoing migration. confirmed: to another QEMU, which must confirm that the guest runs there, else
         it continues here; not confirmed: into a file, and settings left over from a failed move are reset."""
         wanted = [{'capability': name, 'state': confirmed} for name in ('pause-before-switchover', 'return-path')]

@@ -141,7 +141,7 @@ def begin_to_write(work: GuestWork, monitor: Monitor) -> None:
         monitor.hand_over('memory', file)
     finally:
         os.close(file)
-    monitor.tell_how_to_send(confirmed=False)
+    monitor.configure_migration(confirmed=False)
     monitor.execute('migrate', uri='fd:memory')
 
 

@@ -36,7 +36,7 @@ def codec(kind: Any) -> Codec:
     if isinstance(kind, type) and kind in LEAVES:
         return LEAVES[kind]
     if isinstance(kind, type) and issubclass(kind, Enum):
-        return Codec(lambda value: value.name, lambda name: kind[name], _unsaid)
+        return Codec(lambda value: value.name, lambda name: kind[name], _missing_value)
     if isinstance(kind, type) and (dataclasses.is_dataclass(kind) or hasattr(kind, '_fields')):
         return _record(kind)
     origin, arguments = get_origin(kind), get_args(kind)
@@ -60,7 +60,7 @@ def codec(kind: Any) -> Codec:
     raise TypeError(f'{kind} cannot be written')
 
 
-def _unsaid() -> Any:
+def _missing_value() -> Any:
     """An Enum has no member that could stand for a missing value."""
     raise ValueError('a value is missing where it must be of one of several types')
 

@@ -158,7 +158,7 @@ class NeutronPorts(NeutronClient):
         going = {**staying_profile(port), MIGRATING_TO: host}
         if port.get(PROFILE) != going:
             self._update_port(service, port_id, {PROFILE: going})
-        return is_told_of(made)
+        return reports_plugging(made)
 
     def activate_binding(self, context: Context, port_id: str, host: str) -> None:
         if BINDINGS not in self.extensions:
@@ -284,7 +284,7 @@ class NeutronPorts(NeutronClient):
         return [seen.get(port['id'], port) for port in found]
 
 
-def is_told_of(binding: Document) -> bool:
+def reports_plugging(binding: Document) -> bool:
     """Whether Neutron reports when the port is connected on a host where it is not active yet: with hybrid plugging,
     the host's agent connects it as soon as its bridge exists; otherwise that may happen only after the server has
     arrived."""

@@ -131,7 +131,7 @@ def retreat(job: Job) -> None:
         placement.remove_machines(job.platform, job.server)
     except HypervisorError as error:
         LOG.warning('Host %s may still have the virtual machine of %s: %s', job.server.host, job.server.uuid, error)
-    placement.let_go(job)
+    placement.disconnect_all(job)
     with job.store.write() as connection:
         allocations.release(connection, job.server.uuid)
         job.write(connection, task_state=TaskState.SCHEDULING, **placement.HOSTLESS)
@@ -166,7 +166,7 @@ def spec_of(server: Server, arguments: Mapping[str, Any], *, on_volume: bool, **
 def next_steps(job: Job, spec: Spec, devices: list[BlockDevice]) -> provider_resources.NextSteps | None:
     """The steps after the choice of a host that are written together with it, because they call no other service."""
     if is_alone(job, devices) and (job.platform.mirror is None or not spec.groups):
-        return functools.partial(pass_over, job, devices)
+        return functools.partial(skip_connecting, job, devices)
     # Placement is asked to agree in the previous step.
     if ports.asks_to_plan(job) or job.platform.mirror is not None:
         return None
@@ -178,7 +178,7 @@ def is_alone(job: Job, devices: list[BlockDevice]) -> bool:
     return job.arguments.get('networks') in (None, [], 'none') and not any(map(disks.is_volume, devices))
 
 
-def pass_over(job: Job, devices: list[BlockDevice], connection: sa.Connection) -> None:
+def skip_connecting(job: Job, devices: list[BlockDevice], connection: sa.Connection) -> None:
     """Skip the steps in which ports and volumes are connected, for a server that has none."""
     job.later(task_state=TaskState.NETWORKING)
     job.later(task_state=TaskState.BLOCK_DEVICE_MAPPING)
