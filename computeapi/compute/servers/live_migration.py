@@ -330,10 +330,10 @@ def copy(job: Job, migration: Migration) -> bool:
     advance(job, MigrationStatus.QUEUED, MigrationStatus.PREPARING)
     with job.event('compute_live_migration'):
         with job.event('compute_pre_live_migration', host):
-            told_of = ports.prepare(job, host)
+            awaited_ports = ports.prepare(job, host)
             disks.prepare(job, host)
             facts = job.driver.prepare_live_migration(job.server, host, job.driver.describe(job.server))
-            plugging.wait_at_destination(job, told_of)
+            plugging.wait_at_destination(job, awaited_ports)
         advance(job, MigrationStatus.PREPARING, MigrationStatus.RUNNING, progress=no_progress(job))
         return job.driver.live_migrate(job.server, host, facts, moves.migration_of(job).status)
 
