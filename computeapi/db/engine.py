@@ -27,6 +27,7 @@ from computeapi.db.timeouts import DEFAULT, UNLIMITED, Timeouts
 
 MAX_TRIES, PAUSE_SECONDS = 5, 0.01
 MAX_KEPT = 5
+"""How many connections to SQLite are kept for reading."""
 LARGE_PAGE = 16 * 1024
 PREPARED = 64
 """How many prepared statements each connection to SQLite keeps: more than a boot has. One takes about 10 KiB."""
@@ -80,7 +81,7 @@ class Store:
         else:
             self.engine = _server_engine(self.url, pool_size, timeouts)
         sa.event.listen(self.engine, 'handle_error', unfit, retval=True)
-        self.connection_cache = _connection_cache(self.engine)
+        self.connection_cache = _connection_cache(self.engine, pool_size)
         self.clock = clock_of(self.dialect, self.query)
         self.check: Callable[[sa.Connection], None] = lambda connection: None
         self.transaction: Transaction = sa.Connection.begin
@@ -254,10 +255,10 @@ def _server_engine(url: sa.URL, pool_size: int, limits: Timeouts) -> sa.Engine:
     return engine
 
 
-def _connection_cache(engine: sa.Engine) -> ConnectionCache:
+def _connection_cache(engine: sa.Engine, pool_size: int) -> ConnectionCache:
     if engine.dialect.name == 'sqlite':
         return SnapshotConnectionCache(engine, MAX_KEPT if isinstance(engine.pool, sa.QueuePool) else 0)
-    return ConnectionCache(engine, MAX_KEPT, timeouts.is_alive)
+    return ConnectionCache(engine, pool_size, timeouts.is_alive)
 
 
 class HintingCompiler(SQLiteCompiler):

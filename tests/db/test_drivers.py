@@ -1,7 +1,7 @@
 """Results of database servers: the columns of a repeated statement are parsed once, and read as what they are."""
 
 import io
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 import pytest
 import sqlalchemy as sa
@@ -9,13 +9,14 @@ import sqlalchemy as sa
 from computeapi.db.engine import Store
 
 pytestmark = pytest.mark.several_writers
+POOL_SIZE = 7
 NUMBERS = sa.select(*(sa.literal(number).label(f'column_{number}') for number in range(20)))
 
 
 @pytest.fixture
 def fresh(store):
     """The same database, of which this process has no results yet."""
-    with closing(Store(store.url.render_as_string(hide_password=False))) as fresh:
+    with closing(Store(store.url.render_as_string(hide_password=False), pool_size=POOL_SIZE)) as fresh:
         yield fresh
 
 
@@ -45,6 +46,13 @@ def test_columns_of_a_repeated_statement_are_parsed_once(fresh, parsed):
     parsed.clear()
     assert fresh.query(ask) == tuple(range(20))
     assert parsed == []
+
+
+def test_all_connections_of_the_pool_may_be_kept_for_reading(fresh):
+    with ExitStack() as stack:
+        for _ in range(POOL_SIZE + 2):
+            stack.enter_context(fresh.read())
+    assert len(fresh.connection_cache.kept) == POOL_SIZE
 
 
 class InPieces(io.RawIOBase):
