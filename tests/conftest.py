@@ -76,8 +76,8 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Select the tests to run: `several_writers` not on SQLite, which has one writer at a time, and `notifies` not on
-    SQLite or MariaDB.
+    """Select the tests to run: `several_writers` not on SQLite, which has one writer at a time, and `postgresql` only
+    on PostgreSQL.
 
     Tests in SAME_ON_ALL run on SQLite and one in PARTS of them on each other database (all of them if
     COMPUTEAPI_TEST_THOROUGH is set), where coverage is not measured, because it doubles the time.
@@ -116,7 +116,7 @@ def is_wanted(item):
         return False
     if item.get_closest_marker('several_writers'):
         return not is_on(item, 'sqlite')
-    if item.get_closest_marker('notifies'):
+    if item.get_closest_marker('postgresql'):
         return not is_on(item, 'sqlite', 'mariadb')
     if 'transport_url' in item.fixturenames and not broker.URL:
         return False

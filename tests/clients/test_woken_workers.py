@@ -24,7 +24,7 @@ def service(database_url, serve):
     worker.wait(30)
 
 
-@pytest.mark.notifies
+@pytest.mark.postgresql
 def test_servers_that_one_process_is_asked_for_are_booted_by_another(service):
     session = service.session()
     # The worker may find the first one when it starts, but it must be notified of the others.

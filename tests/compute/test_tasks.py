@@ -78,7 +78,7 @@ def test_the_work_of_a_server_is_done_in_its_order(queue, servers, add, finish):
     assert claimed(queue) == [second]
 
 
-@pytest.mark.notifies
+@pytest.mark.postgresql
 def test_what_another_worker_is_about_to_claim_keeps_nobody_waiting(store, queue, process, servers, add, clock):
     first, second = (add(servers.add()) for _ in range(2))
     with store.write() as connection:

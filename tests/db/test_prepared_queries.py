@@ -7,19 +7,14 @@ import sqlalchemy as sa
 
 from computeapi.db.constant_queries import fetch
 from computeapi.db.engine import Store
-from tests import databases
 
+pytestmark = pytest.mark.postgresql
 LONG = 20 * 2**20
 """More characters than fit into the buffers of a socket."""
 PREPARED = "SELECT count(*) FROM pg_prepared_statements WHERE name LIKE 'computeapi%'"
 NUMBER = sa.select(sa.literal_column("'%'"), sa.column('number')).select_from(sa.text('numbers'))
 ABOVE = NUMBER.where(sa.column('number') >= sa.bindparam('least'), sa.bindparam('other') <= sa.bindparam('least'))
 LENGTH = sa.select(sa.func.length(sa.bindparam('text', type_=sa.Text)))
-
-
-@pytest.fixture(params=[name for name in databases.DATABASES if name == 'postgresql'])
-def database(request):
-    return request.param
 
 
 @pytest.fixture

@@ -77,7 +77,7 @@ def listening_to(store):
     assert not thread.is_alive()
 
 
-@pytest.mark.notifies
+@pytest.mark.postgresql
 def test_what_another_process_queues_is_begun_at_once(elsewhere, done, servers):
     """The worker itself would poll after an hour."""
     for _ in range(2):
@@ -85,13 +85,13 @@ def test_what_another_process_queues_is_begun_at_once(elsewhere, done, servers):
         assert done.get(timeout=TIMEOUT) == 'pause'
 
 
-@pytest.mark.notifies
+@pytest.mark.postgresql
 def test_several_that_are_queued_together(elsewhere, done, servers):
     add(elsewhere, *(servers.add() for _ in range(5)))
     assert [done.get(timeout=TIMEOUT) for _ in range(5)] == ['pause'] * 5
 
 
-@pytest.mark.notifies
+@pytest.mark.postgresql
 def test_several_of_one_request(elsewhere, done, servers):
     ids, bob = [servers.add() for _ in range(5)], Context(user_id='bob', project_id='p')
     with elsewhere.store.write() as connection:
@@ -100,7 +100,7 @@ def test_several_of_one_request(elsewhere, done, servers):
     assert [done.get(timeout=TIMEOUT) for _ in ids] == ['pause'] * 5
 
 
-@pytest.mark.notifies
+@pytest.mark.postgresql
 def test_what_another_process_prepares(elsewhere, done, servers):
     """Others get it when it is released, and no sooner."""
     task = add(elsewhere, servers.add(), leased=True)
@@ -109,7 +109,7 @@ def test_what_another_process_prepares(elsewhere, done, servers):
     assert done.get(timeout=TIMEOUT) == 'pause'
 
 
-@pytest.mark.notifies
+@pytest.mark.postgresql
 def test_what_waits_and_is_hastened_by_another_process(elsewhere, done, servers):
     server_id = servers.add()
     elsewhere.put_back(add(elsewhere, server_id, leased=True), FOREVER)
@@ -117,7 +117,7 @@ def test_what_waits_and_is_hastened_by_another_process(elsewhere, done, servers)
     assert done.get(timeout=TIMEOUT) == 'pause'
 
 
-@pytest.mark.notifies
+@pytest.mark.postgresql
 def test_a_connection_that_was_lost_is_made_anew(elsewhere, done, servers, store):
     [former] = listening(store)
     with store.read() as connection:
@@ -127,7 +127,7 @@ def test_a_connection_that_was_lost_is_made_anew(elsewhere, done, servers, store
     assert done.get(timeout=TIMEOUT) == 'pause'
 
 
-@pytest.mark.notifies
+@pytest.mark.postgresql
 def test_what_is_told_is_what_was_committed_and_once(elsewhere, store, servers):
     ids = [servers.add(), servers.add()]
     with listening_to(store) as heard:
