@@ -13,8 +13,7 @@ from computeapi.compute.notifications.services import service_notifications_of
 from computeapi.compute.scheduler.hosts import is_up
 from computeapi.compute.zones import INTERNAL
 from computeapi.context import Context
-from computeapi.db import aggregates, allocations, server_migrations
-from computeapi.db import services as rows
+from computeapi.db import aggregates, allocations, server_migrations, services
 from computeapi.db.engine import Store
 from computeapi.db.services import COMPUTE, ComputeService
 from computeapi.errors import Conflict, Invalid, NotFound
@@ -41,14 +40,14 @@ class ServiceManager:
     ) -> builtins.list[ServiceStatus]:
         """List services. unreachable: include those whose cell is down."""
         with self.store.read() as connection:
-            found = self._statuses(connection, rows.select(connection, host or None, binary or None))
+            found = self._statuses(connection, services.select(connection, host or None, binary or None))
         return [status for status in found if unreachable or not status.unreachable]
 
     def find(self, *, host: str, binary: str) -> ServiceStatus:
         """The service of that binary on that host, to be changed; Invalid if it is not a compute service, NotFound."""
         check_binary(binary)
         with self.store.read() as connection:
-            found = self._statuses(connection, rows.select(connection, host, binary))
+            found = self._statuses(connection, services.select(connection, host, binary))
         if not found:
             raise NotFound(f"Host '{host}' is not mapped to any cell")
         self.cells.check(host)
@@ -57,7 +56,7 @@ class ServiceManager:
     def get(self, uuid: str) -> ServiceStatus:
         """The service with that UUID, to be changed; NotFound, Invalid if it is not a compute service."""
         with self.store.read() as connection:
-            service = rows.get(connection, uuid)
+            service = services.get(connection, uuid)
             if service is None:
                 raise NotFound(f'Service {uuid} could not be found.')
             check_binary(service.binary)
@@ -98,7 +97,7 @@ class ServiceManager:
     def _change(self, context: Context, service: ComputeService, **values: Any) -> ServiceStatus:
         with self.store.write() as connection:
             values['updated_at'] = self.clock()
-            rows.update(connection, service, values)
+            services.update(connection, service, values)
             changed = service._replace(**values)
             self._notify(connection, context, changed, 'update')
             return self._statuses(connection, [changed])[0]
@@ -111,19 +110,19 @@ class ServiceManager:
         """Delete the service with that ID or UUID; Conflict for a compute host with servers or migrations in
         progress."""
         with self.store.write() as connection:
-            service = rows.get(connection, identifier)
+            service = services.get(connection, identifier)
             if service is None:
                 raise NotFound(f'Service {identifier} not found.')
             self.cells.check(service.host)
             if service.binary == COMPUTE:
                 _check_empty(connection, service.host)
-            rows.delete(connection, service)
+            services.delete(connection, service)
             self._notify(connection, context, service, 'delete')
 
 
 def _check_empty(connection: sa.Connection, host: str) -> None:
     allocations.lock_host(connection, host)
-    if rows.has_servers(connection, host):
+    if services.has_servers(connection, host):
         raise Conflict(
             'Unable to delete compute service that is hosting instances. Migrate or delete the instances first.'
         )

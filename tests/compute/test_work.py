@@ -13,7 +13,7 @@ from computeapi import log
 from computeapi.backends.hypervisor import NotYet, Outdated, PowerState
 from computeapi.compute.tasks.fence import BEGUN, Superseded
 from computeapi.compute.tasks.queue import Tasks
-from computeapi.compute.tasks.runner import MOST_ATTEMPTS, Runner
+from computeapi.compute.tasks.runner import MAX_ATTEMPTS, Runner
 from computeapi.compute.tasks.transition import Transition
 from computeapi.compute.tasks.worker import Worker
 from computeapi.context import Context
@@ -232,8 +232,8 @@ def test_a_service_that_stays_away(platform, add_task, work, outcome):
         raise Unavailable('The network service does not answer.')
 
     server_id = add_task(fail)
-    assert work() == MOST_ATTEMPTS + 1
-    assert outcome(server_id) == ('error', None, f'Gave up after {MOST_ATTEMPTS} attempts.', 'Error')
+    assert work() == MAX_ATTEMPTS + 1
+    assert outcome(server_id) == ('error', None, f'Gave up after {MAX_ATTEMPTS} attempts.', 'Error')
     assert platform.tasks.idle()
 
 
@@ -261,10 +261,10 @@ def test_what_can_never_be_taken_back_keeps_nothing_waiting(platform, runner, ad
     runner.transitions['following'] = following
     store.change(platform.tasks.add, following, server_id, BOB)
     working = Worker(platform.tasks, runner, 0, 1)
-    for _ in range(MOST_ATTEMPTS + 2):
+    for _ in range(MAX_ATTEMPTS + 2):
         assert working.step()
         clock.forward(2)
-    assert tried == [*range(1, MOST_ATTEMPTS + 2)]
+    assert tried == [*range(1, MAX_ATTEMPTS + 2)]
     assert platform.tasks.idle()
 
 

@@ -80,7 +80,7 @@ NOTICES = {
 
 WITHOUT_PHASE: tuple[str | None, ...] = (None,)
 BOTH_PHASES: tuple[str | None, ...] = ('start', 'end')
-AT_ONCE = {
+OF_REQUESTS = {
     'api_lock': (Notice('lock', source='api'), WITHOUT_PHASE),
     'api_unlock': (Notice('unlock', source='api'), WITHOUT_PHASE),
     'api_evacuate': (Notice('evacuate', 'evacuate', source='api'), WITHOUT_PHASE),

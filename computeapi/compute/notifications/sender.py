@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from datetime import timedelta
 
-from computeapi.db import notifications as rows
+from computeapi.db import notifications
 from computeapi.db.engine import Store
 from computeapi.db.notifications import WaitingNotification
 from computeapi.errors import NeighbourAway
@@ -28,7 +28,7 @@ class Sender:
         """Send all that wait, unless another process does."""
         while batch := self._claim():
             sent, refusal = self._send(batch)
-            self.store.change(rows.delete, sent)
+            self.store.change(notifications.delete, sent)
             if refusal is not None:
                 return self._wait(batch, refusal)
             if self.away:
@@ -45,13 +45,13 @@ class Sender:
         return batch, None
 
     def _claim(self) -> list[WaitingNotification]:
-        if not self.store.query(rows.are_any):
+        if not self.store.query(notifications.are_any):
             return []
         now = self.store.clock()
-        return self.store.change(rows.claim, now, now + LEASE, BATCH)
+        return self.store.change(notifications.claim, now, now + LEASE, BATCH)
 
     def _wait(self, batch: list[WaitingNotification], refusal: NeighbourAway) -> None:
-        self.store.change(rows.release, batch[0])
+        self.store.change(notifications.release, batch[0])
         if not self.away:
-            LOG.warning('%d notifications wait for the broker: %s', self.store.query(rows.waiting), refusal)
+            LOG.warning('%d notifications wait for the broker: %s', self.store.query(notifications.waiting), refusal)
         self.away = True

@@ -10,10 +10,10 @@ from oslo_config import cfg
 from computeapi.compute.audit_periods import AuditPeriods, Period
 from computeapi.compute.notifications import unversioned, versioned
 from computeapi.compute.notifications.catalogue import (
-    AT_ONCE,
     CHANGES_OF_USE,
     EXISTS,
     NOTICES,
+    OF_REQUESTS,
     UPDATE,
     UPDATE_BY_REQUEST,
     Notice,
@@ -68,8 +68,8 @@ class ServerNotifications:
 
     def happened(self, connection: sa.Connection, context: Context, server_id: str, event: str) -> None:
         """Notify of something that a request has done."""
-        if event in AT_ONCE:
-            notice, phases = AT_ONCE[event]
+        if event in OF_REQUESTS:
+            notice, phases = OF_REQUESTS[event]
             step = self._step(notice, server_id, context)
             for phase in phases:
                 self._emit_step(connection, step, [notice], phase)

@@ -14,8 +14,7 @@ from computeapi.compute.tasks.job import FAULT, fault_of
 from computeapi.compute.tasks.queue import PREPARING
 from computeapi.compute.tasks.transition import Requirement, Transition
 from computeapi.context import Context
-from computeapi.db import actions, server_shares
-from computeapi.db import servers as rows
+from computeapi.db import actions, server_shares, servers
 from computeapi.db.servers import Server
 from computeapi.db.tasks import Task
 from computeapi.errors import Conflict, DatabaseError, NeighbourAway, ServerLocked, ServerNotFound, Unavailable
@@ -66,7 +65,7 @@ class Changes:
     def withdraw(self, connection: sa.Connection, context: Context, server: Server, transition: Transition) -> None:
         """Take back a transition: the state, the action and the task. A worker that has the task can do no more."""
         now = self.clock()
-        rows.change(connection, server.uuid, {'task_state': None, 'updated_at': now}, task_states=transition.doing)
+        servers.change(connection, server.uuid, {'task_state': None, 'updated_at': now}, task_states=transition.doing)
         self.notify_of_states(connection, context, server, vm_state=server.vm_state, task_state=None)
         for action_id in self.tasks.remove(connection, transition, server.uuid):
             actions.finish(connection, action_id, now)
@@ -79,8 +78,8 @@ class Changes:
         new = {**states, 'updated_at': self.clock(), **values}
         allowed, doing = transition.allowed, transition.while_doing
         unlocked = needs_unlocked(context, transition)
-        if not rows.change(connection, server.uuid, new, vm_states=allowed, task_states=doing, unlocked=unlocked):
-            current = rows.get(connection, server.uuid)
+        if not servers.change(connection, server.uuid, new, vm_states=allowed, task_states=doing, unlocked=unlocked):
+            current = servers.get(connection, server.uuid)
             if current is not None:
                 check(context, current, transition)
             raise refusal(current, server.uuid, transition)
@@ -200,7 +199,7 @@ def locked(
     connection: sa.Connection, context: Context, server: Server, requirement: Requirement, needs: Collection[str] = ()
 ) -> Server:
     """The server as it is now, locked until the transaction ends; refused if its state does not allow the request."""
-    current = rows.get(connection, server.uuid, needs=needs, lock=True)
+    current = servers.get(connection, server.uuid, needs=needs, lock=True)
     if current is None:
         raise ServerNotFound(id=server.uuid)
     check(context, current, requirement)

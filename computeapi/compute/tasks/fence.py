@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from computeapi.backends.hypervisor import Outdated
 from computeapi.backends.hypervisor.behaviour import at_once
 from computeapi.compute.platform import Platform
-from computeapi.db import tasks as rows
+from computeapi.db import tasks
 from computeapi.db.clock import elapsed
 from computeapi.db.tasks import Task
 
@@ -66,7 +66,7 @@ class Fence:
         changes of a server lock its row first, and the row of the task afterwards."""
         if connection is self.closing:
             self.closed = True
-        elif not self.closed and not rows.hold(connection, self.task):
+        elif not self.closed and not tasks.hold(connection, self.task):
             raise Superseded()
         self.looked = elapsed()
 

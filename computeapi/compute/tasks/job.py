@@ -19,8 +19,7 @@ from computeapi.compute.platform import Platform
 from computeapi.compute.tasks.fence import OVERTAKEN, Fence, Superseded
 from computeapi.compute.tasks.queue import thawed
 from computeapi.context import STEPS
-from computeapi.db import actions, block_devices
-from computeapi.db import servers as rows
+from computeapi.db import actions, block_devices, servers
 from computeapi.db.servers import BlockDevice, Server, is_volume_backed
 from computeapi.db.tasks import Task
 from computeapi.errors import DatabaseError, Error
@@ -35,7 +34,7 @@ class UnwrittenStep(NamedTuple):
     values: dict[str, Any]
 
 
-LONGEST_MESSAGE = 255
+MAX_MESSAGE_LENGTH = 255
 # The argument of a task that failed: the fault, while the outcome for the server is not settled yet.
 FAULT = 'fault'
 # Arguments of a task: the events without rows that it has begun, and those of them that are over.
@@ -195,7 +194,7 @@ class Job:
         for vm_state, task_state, values in self._changes([*self.unwritten, *more]):
             # If the vm_state is known, the counted usage need not be read.
             vm_states = (vm_state,) if 'vm_state' in values and task_state else None
-            if not rows.change(connection, self.server.uuid, values, vm_states=vm_states, task_states=(task_state,)):
+            if not servers.change(connection, self.server.uuid, values, vm_states=vm_states, task_states=(task_state,)):
                 raise Superseded()
             after = States(values.get('vm_state', vm_state), values.get('task_state', task_state))
             self.notices.moved_on(connection, States(vm_state, task_state), after)
@@ -290,7 +289,7 @@ def fault_of(error: BaseException, now: datetime) -> dict[str, Any]:
 def message_of(error: BaseException) -> str:
     """A message that clients may read: the text of a domain error, or only the class of any other."""
     text = str(error) if isinstance(error, Error) else type(error).__name__
-    return text[:LONGEST_MESSAGE]
+    return text[:MAX_MESSAGE_LENGTH]
 
 
 # ------------------------------------------------------------------ the server after a failed job

@@ -21,8 +21,7 @@ import sqlalchemy as sa
 from computeapi.backends.encryption import Cipher
 from computeapi.clock import utcnow
 from computeapi.context import Context
-from computeapi.db import tasks as rows
-from computeapi.db import wakeups
+from computeapi.db import tasks, wakeups
 from computeapi.db.engine import Store
 from computeapi.db.tasks import Task
 from computeapi.errors import Error
@@ -113,7 +112,7 @@ class Tasks:
             'attempts': int(leased),
             'created_at': now,
         }
-        return rows.insert(connection, values)
+        return tasks.insert(connection, values)
 
     def add_all(
         self,
@@ -126,13 +125,13 @@ class Tasks:
         """Queue the same work for several new servers, each with its action."""
         facts: dict[str, Any] = {'kind': work.kind, 'context': self.frozen(context), 'attempts': 0}
         facts |= {'arguments': {**arguments, **self.mark()}, 'created_at': self.clock()}
-        rows.insert_all(
+        tasks.insert_all(
             connection, [{**facts, 'server_id': server_id, 'action_id': id} for server_id, id in action_ids.items()]
         )
 
     def add_once(self, connection: sa.Connection, work: Queueable, server_id: str, context: Context) -> None:
         """Queue work whose tasks are all alike: once is enough if none has begun."""
-        if rows.is_waiting(connection, work.kind, server_id):
+        if tasks.is_waiting(connection, work.kind, server_id):
             self.hasten(connection, server_id)
         else:
             self.add(connection, work, server_id, context)
@@ -178,7 +177,7 @@ class Tasks:
         """Leave the rest of a leased task to the workers; False if one of them has taken it over."""
         wakeups.notify(connection)
         nobodys = {'owner': None, 'lease_until': None, 'not_before': None}
-        return rows.update(connection, task, {'action_id': action_id, 'arguments': task.arguments, **nobodys})
+        return tasks.update(connection, task, {'action_id': action_id, 'arguments': task.arguments, **nobodys})
 
     def note(self, task: Task, facts: Mapping[str, Any]) -> bool:
         """Add facts that later runs of the task need to its arguments; False if another worker has it."""
@@ -187,11 +186,11 @@ class Tasks:
     def note_in(self, connection: sa.Connection, task: Task, facts: Mapping[str, Any]) -> bool:
         """The same, in the caller's transaction."""
         task.arguments.update(facts)
-        return rows.update(connection, task, {'arguments': task.arguments})
+        return tasks.update(connection, task, {'arguments': task.arguments})
 
     def is_mine(self, task: Task) -> bool:
         """Whether nobody has taken the task over since the claim recorded in *task*."""
-        return self.store.query(rows.is_claimed, task)
+        return self.store.query(tasks.is_claimed, task)
 
     def wake(self) -> None:
         """Notify a worker of this process that there may be work; if there is, it notifies the next one."""
@@ -223,7 +222,7 @@ class Tasks:
             # Threads that look at the same time find the same tasks. One that waits for a lock delays no other.
             with nullcontext() if patient else self.looking:
                 now = self.clock()
-                candidates = self.store.query(rows.due, now)
+                candidates = self.store.query(tasks.due, now)
                 if not candidates:
                     break
                 if len(candidates) > 1:
@@ -231,9 +230,9 @@ class Tasks:
                     self.wake()
                 with self.store.write() as connection:
                     # Other processes look, too; waiting for one of them would only show that it has taken the task.
-                    task_id = rows.choose(connection, candidates, now, wait=patient)
+                    task_id = tasks.choose(connection, candidates, now, wait=patient)
                     if task_id is not None and (
-                        task := rows.claim(connection, task_id, self.owner, now, now + self.lease_time)
+                        task := tasks.claim(connection, task_id, self.owner, now, now + self.lease_time)
                     ):
                         return task
             if task_id is None:
@@ -243,11 +242,11 @@ class Tasks:
     def renew(self, task_ids: Collection[int]) -> None:
         """Renew the leases of these tasks, which workers of this process are running."""
         if task_ids:
-            self.store.change(rows.renew, task_ids, self.owner, self.clock() + self.lease_time)
+            self.store.change(tasks.renew, task_ids, self.owner, self.clock() + self.lease_time)
 
     def expect_dead(self) -> None:
         """Wake the workers as soon as a lease expires whose owner has not renewed it in time."""
-        due = self.store.query(rows.next_lapse, self.clock() + self.lease_time / 2)
+        due = self.store.query(tasks.next_lapse, self.clock() + self.lease_time / 2)
         if due is not None:
             self._expect(due)
             self.wake()
@@ -255,21 +254,21 @@ class Tasks:
     def give_up(self, task: Task, facts: Mapping[str, Any]) -> bool:
         """Take a task from its worker and leave it to the next, with these facts; False if it was taken over
         already."""
-        left = {'owner': NOBODY, 'lease_until': rows.LONG_AGO, 'arguments': {**task.arguments, **facts}}
-        return self.store.change(rows.update, task, left)
+        left = {'owner': NOBODY, 'lease_until': tasks.LONG_AGO, 'arguments': {**task.arguments, **facts}}
+        return self.store.change(tasks.update, task, left)
 
     def done(self, connection: sa.Connection, task: Task) -> bool:
         """Remove the task; False if another worker has taken it over."""
-        return rows.delete(connection, task)
+        return tasks.delete(connection, task)
 
     def put_off(self, task: Task, seconds: float) -> None:
         """Release a task that is to be resumed after a while; later tasks of the server wait, too."""
-        self.store.change(rows.update, task, self._until(task, seconds))
+        self.store.change(tasks.update, task, self._until(task, seconds))
 
     def put_back(self, task: Task, seconds: float) -> None:
         """The same for a task that waits for the driver, which does not count as an attempt."""
         task.arguments[WAITS] = task.arguments.get(WAITS, 0) + 1
-        if not self.store.change(rows.put_back, task, self._until(task, seconds)):
+        if not self.store.change(tasks.put_back, task, self._until(task, seconds)):
             self.put_off(task, 0)
 
     def _until(self, task: Task, seconds: float) -> dict[str, Any]:
@@ -285,30 +284,30 @@ class Tasks:
 
     def hasten(self, connection: sa.Connection, server_id: str) -> None:
         """Let waiting tasks of the server check it at once, because something else was requested for it."""
-        if rows.hasten(connection, server_id, NOBODY, self.clock()):
+        if tasks.hasten(connection, server_id, NOBODY, self.clock()):
             wakeups.notify(connection)
 
     def hasten_all(self) -> None:
         """Let all waiting tasks check at once, because something that they may wait for is gone."""
         with self.adding() as connection:
-            for server_id in rows.held_servers(connection):
+            for server_id in tasks.held_servers(connection):
                 self.hasten(connection, server_id)
 
     def remove(self, connection: sa.Connection, work: Queueable, server_id: str) -> list[int]:
         """Remove work on a server, even if a worker is running it; returns the actions that it was for."""
-        return rows.remove(connection, work.kind, server_id)
+        return tasks.remove(connection, work.kind, server_id)
 
     def cancel(self, connection: sa.Connection, server_id: str) -> None:
         """Remove tasks that are not due yet, because the server took another course."""
-        rows.cancel(connection, server_id)
+        tasks.cancel(connection, server_id)
 
     def release_all(self) -> None:
         """Take over the work of every other worker at once; only for a store that no other process uses."""
-        self.store.change(rows.release_all)
+        self.store.change(tasks.release_all)
 
     def idle(self) -> bool:
         """Whether no task is due."""
-        return self.store.query(rows.is_empty, self.clock())
+        return self.store.query(tasks.is_empty, self.clock())
 
 
 def tries(task: Task) -> int:

@@ -10,17 +10,16 @@ from computeapi.compute.tasks.job import FAULT, Job
 from computeapi.compute.tasks.queue import PREPARING, thawed, tries
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
-from computeapi.db import actions
-from computeapi.db import servers as rows
+from computeapi.db import actions, servers
 from computeapi.db.servers import Server
 from computeapi.db.tasks import Task
 from computeapi.errors import DatabaseError, Error, NeighbourAway, Unavailable
 from computeapi.states import VMState
 
 LOG = logging.getLogger(__name__)
-MOST_ATTEMPTS = 10
+MAX_ATTEMPTS = 10
 # How often work starts over at once because something else changed the server.
-MOST_LOOKS = 3
+MAX_LOOKS = 3
 # Errors that are not a fault of the work: it is retried.
 TRANSIENT_ERRORS = (Unavailable, DatabaseError)
 # The argument of a task whose failure clients already see: what it created is released as soon as possible.
@@ -61,7 +60,7 @@ class Runner:
     def __call__(self, task: Task) -> None:
         transition = self.transitions[task.kind]
         seen = None
-        for _ in range(MOST_LOOKS):
+        for _ in range(MAX_LOOKS):
             server = self.server_of(task)
             if server is None or not is_due(transition, task, server):
                 return self.drop(transition, task, server)
@@ -121,7 +120,7 @@ class Runner:
         return (self.platform.clock() - min([begun, *steps])).total_seconds()
 
     def server_of(self, task: Task) -> Server | None:
-        return self.platform.store.query(rows.get, task.server_id)
+        return self.platform.store.query(servers.get, task.server_id)
 
     def fail(self, transition: Transition, job: Job, error: Exception) -> None:
         """Handle a failure. It is recorded before anything is released, because failed work does not start again."""
@@ -183,7 +182,7 @@ class Runner:
         except (*OVERTAKEN, *TRANSIENT_ERRORS):
             raise
         except Exception:
-            if tries(task) <= MOST_ATTEMPTS:
+            if tries(task) <= MAX_ATTEMPTS:
                 raise
             LOG.exception(
                 'Server %s: the resources created for %s were not cleaned up', task.server_id, transition.name
@@ -209,5 +208,5 @@ def check_failure(task: Task) -> None:
     """Raise an error for a task that failed before, or that used up its attempts."""
     if FAULT in task.arguments:
         raise Error(task.arguments[FAULT]['message'])
-    if tries(task) > MOST_ATTEMPTS:
-        raise Error(f'Gave up after {MOST_ATTEMPTS} attempts.')
+    if tries(task) > MAX_ATTEMPTS:
+        raise Error(f'Gave up after {MAX_ATTEMPTS} attempts.')
