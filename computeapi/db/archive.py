@@ -144,10 +144,13 @@ def _expire(column: sa.Column[datetime]) -> Clear:
     """Removes rows of the column's table that expired before a given moment."""
     table = column.table
     [key] = table.primary_key.columns
+    # Without its row, the audit of the last period would be performed again.
+    last = sa.select(sa.func.max(usage_audits.alias().c.ends_at)).scalar_subquery()
+    kept = (column < last,) if table is usage_audits else ()
 
     def clear(connection: sa.Connection, before: datetime, batch: int) -> Mapping[str, int]:
         # By primary key, in order: MariaDB locks the rows that it scans, so two deletions could deadlock.
-        keys = sorted(connection.scalars(sa.select(key).where(column < before).limit(batch)))
+        keys = sorted(connection.scalars(sa.select(key).where(column < before, *kept).limit(batch)))
         if not keys:
             return {}
         return {table.name: connection.execute(sa.delete(table).where(key.in_(keys))).rowcount}
