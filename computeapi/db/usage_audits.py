@@ -25,10 +25,13 @@ def find(connection: sa.Connection, begin: datetime, end: datetime) -> UsageAudi
 
 def locked(connection: sa.Connection, begin: datetime, end: datetime, now: datetime) -> UsageAudit:
     """The audit of that period, which begins now unless it has begun; locked until the transaction ends."""
-    hosts = connection.scalars(sa.select(services.c.host).where(services.c.binary == COMPUTE))
-    new = {'last_id': 0, 'counts': dict.fromkeys(hosts, 0), 'started_at': now, 'ended_at': None}
-    make_sure(connection, usage_audits, {'begins_at': begin, 'ends_at': end} | new)
     audit = AUDITS.find(connection, lock=True, begins_at=begin, ends_at=end)
+    if audit is None:
+        # Only then: on MariaDB, processes that insert an existing row share a lock on it, and then deadlock.
+        hosts = connection.scalars(sa.select(services.c.host).where(services.c.binary == COMPUTE))
+        new = {'last_id': 0, 'counts': dict.fromkeys(hosts, 0), 'started_at': now, 'ended_at': None}
+        make_sure(connection, usage_audits, {'begins_at': begin, 'ends_at': end} | new)
+        audit = AUDITS.find(connection, lock=True, begins_at=begin, ends_at=end)
     assert audit is not None
     return audit
 

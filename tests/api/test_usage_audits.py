@@ -1,5 +1,6 @@
 """Usage audits: which servers were used in a period, and the log of that."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
 import pytest
@@ -148,6 +149,20 @@ def test_each_server_is_told_about_once_whatever_is_killed(auditor, monkeypatch,
             break
     store.after(None, None)
     assert kills == 3 and [data(each)['uuid'] for each in existed(store)] == wanted
+
+
+@DAILY
+@pytest.mark.several_writers
+def test_several_processes_perform_one_audit(auditor, monkeypatch, store, used):
+    monkeypatch.setattr(usage_audits, 'EXAMINED', 2)
+    deadlocks = []
+    monkeypatch.setattr(store.error_log, 'log', deadlocks.append)
+    wanted = [used(1) for _ in range(40)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: auditor.catch_up(), range(4)))
+    assert [data(each)['uuid'] for each in existed(store)] == wanted
+    # The first step, which adds the row of the audit, may have some.
+    assert len(deadlocks) < 4
 
 
 def test_audits_are_off_by_default(conf, service):
