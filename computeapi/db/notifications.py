@@ -1,13 +1,13 @@
 """Notifications that wait to be sent, as rows that are written in the transaction of what they tell about."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
 from computeapi import randomness
-from computeapi.db.records import Rows
+from computeapi.db.records import Rows, insertion
 from computeapi.db.tables.compute import WaitingNotification, notifications
 
 __all__ = ['WaitingNotification']
@@ -19,11 +19,14 @@ NOTIFICATIONS = Rows(WaitingNotification, notifications)
 OLDEST = NOTIFICATIONS.select.order_by(notifications.c.id)
 
 
-def add(connection: sa.Connection, most: int, **values: Any) -> None:
-    """Add a notification. most: how many are kept, about; the oldest are deleted first."""
-    added = NOTIFICATIONS.add(connection, message_id=randomness.new_id(), **values, lease_until=None)
+def add(connection: sa.Connection, most: int, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Add notifications. most: how many are kept, about; the oldest are deleted first."""
+    *others, last = [{**row, 'message_id': randomness.new_id(), 'lease_until': None} for row in rows]
+    if others:
+        connection.execute(insertion(notifications), others)
+    added = NOTIFICATIONS.add(connection, **last)
     connection.get_execution_options()['computeapi_announced'].append(added)
-    if added % TRIM_EVERY == 0:
+    if added // TRIM_EVERY > (added - len(rows)) // TRIM_EVERY:
         connection.execute(sa.delete(notifications).where(notifications.c.id <= added - most))
 
 

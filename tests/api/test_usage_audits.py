@@ -9,6 +9,7 @@ from computeapi.compute.publishers import publishers_of
 from computeapi.compute.usage_audits import UsageAuditor
 from computeapi.db import usage_audits
 from computeapi.db.archive import purge
+from tests.databases import listened
 from tests.interruptible import Interruptible, Killed
 from tests.notified import data, taken
 
@@ -149,6 +150,16 @@ def test_each_server_is_told_about_once_whatever_is_killed(auditor, monkeypatch,
             break
     store.after(None, None)
     assert kills == 3 and [data(each)['uuid'] for each in existed(store)] == wanted
+
+
+@DAILY
+def test_the_notifications_of_a_step_are_written_together(auditor, store, used):
+    wanted = [used(1) for _ in range(20)]
+    statements = []
+    with listened(store.engine, 'before_cursor_execute', lambda *facts: statements.append(facts[2])):
+        auditor.catch_up()
+    assert len([each for each in statements if each.startswith('INSERT INTO notifications')]) == 2
+    assert [data(each)['uuid'] for each in existed(store)] == wanted
 
 
 @DAILY

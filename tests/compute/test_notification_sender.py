@@ -46,7 +46,7 @@ def announce(store):
         for name in names:
             facts = {'format': 'versioned', 'priority': 'info', 'publisher_id': 'nova-compute:compute1'}
             facts |= {'event_type': name, 'context': {}, 'payload': {'name': name}, 'created_at': store.clock()}
-            store.change(rows.add, most, **facts)
+            store.change(rows.add, most, [facts])
 
     return add
 
@@ -69,7 +69,7 @@ def test_a_transaction_that_fails_announces_nothing(store, sender, broker):
     store.announced.clear()
     with pytest.raises(RuntimeError), store.write() as connection:
         facts = {'format': 'versioned', 'priority': 'info', 'publisher_id': 'p', 'event_type': 'e'}
-        rows.add(connection, 1000, **facts, context={}, payload={}, created_at=store.clock())
+        rows.add(connection, 1000, [facts | {'context': {}, 'payload': {}, 'created_at': store.clock()}])
         raise RuntimeError('The process dies.')
     sender.catch_up()
     assert not store.announced.is_set() and broker.received == []
@@ -128,3 +128,14 @@ def test_the_oldest_are_dropped_while_the_broker_is_away(announce, store, monkey
     left = store.query(rows.NOTIFICATIONS.all, rows.OLDEST)
     assert 20 <= len(left) < 30
     assert [each.event_type for each in left] == [str(number) for number in range(50 - len(left), 50)]
+
+
+def test_the_oldest_are_also_dropped_when_several_are_added_at_once(store, monkeypatch):
+    monkeypatch.setattr(rows, 'TRIM_EVERY', 10)
+    facts = {'format': 'versioned', 'priority': 'info', 'publisher_id': 'p', 'context': {}, 'payload': {}}
+    for number in range(0, 52, 4):
+        some = [facts | {'event_type': f'{number + each}', 'created_at': store.clock()} for each in range(4)]
+        store.change(rows.add, 20, some)
+    left = store.query(rows.NOTIFICATIONS.all, rows.OLDEST)
+    assert 20 <= len(left) < 32
+    assert [each.event_type for each in left] == [str(number) for number in range(52 - len(left), 52)]

@@ -1,8 +1,8 @@
 """Writes notifications into the outbox, the table from which `Sender` takes them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from oslo_config import cfg
@@ -18,6 +18,17 @@ NOBODY = Context()
 """The caller of what the service does on its own account."""
 
 
+class NewNotification(NamedTuple):
+    """A notification that is to be written."""
+
+    context: Context
+    form: str
+    publisher_id: str
+    event_type: str
+    payload: dict[str, Any]
+    priority: str = INFO
+
+
 class Outbox:
     """formats: which ones are on."""
 
@@ -26,29 +37,23 @@ class Outbox:
         wanted = conf.notifications.notification_format
         self.formats = [each for each in (UNVERSIONED, VERSIONED) if wanted in (each, 'both')]
 
-    def add(
-        self,
-        connection: sa.Connection,
-        context: Context,
-        form: str,
-        publisher_id: str,
-        event_type: str,
-        payload: dict[str, Any],
-        priority: str = INFO,
-    ) -> None:
-        """Write a notification in the transaction of what it is about, unless its format is off."""
-        if form in self.formats:
-            notifications.add(
-                connection,
-                self.most_waiting,
-                created_at=self.clock(),
-                format=form,
-                priority=priority,
-                publisher_id=publisher_id,
-                event_type=event_type,
-                context=_described(context),
-                payload=payload,
-            )
+    def add(self, connection: sa.Connection, new: Iterable[NewNotification]) -> None:
+        """Write notifications in the transaction of what they are about, unless their format is off."""
+        rows = [
+            {
+                'created_at': self.clock(),
+                'format': each.form,
+                'priority': each.priority,
+                'publisher_id': each.publisher_id,
+                'event_type': each.event_type,
+                'context': _described(each.context),
+                'payload': each.payload,
+            }
+            for each in new
+            if each.form in self.formats
+        ]
+        if rows:
+            notifications.add(connection, self.most_waiting, rows)
 
 
 def are_on(conf: cfg.ConfigOpts) -> bool:

@@ -1,6 +1,6 @@
 """The notifications about servers: the steps of their actions, their updates, and their use."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -18,7 +18,16 @@ from computeapi.compute.notifications.catalogue import (
     UPDATE_BY_REQUEST,
     Notice,
 )
-from computeapi.compute.notifications.outbox import ERROR, INFO, NOBODY, UNVERSIONED, VERSIONED, Outbox, are_on
+from computeapi.compute.notifications.outbox import (
+    ERROR,
+    INFO,
+    NOBODY,
+    UNVERSIONED,
+    VERSIONED,
+    NewNotification,
+    Outbox,
+    are_on,
+)
 from computeapi.compute.notifications.subject import States, Subject
 from computeapi.context import Context
 from computeapi.db import server_migrations, servers
@@ -119,9 +128,11 @@ class ServerNotifications:
         self, connection: sa.Connection, context: Context, found: Sequence[Server], notice: Notice, period: Period
     ) -> None:
         servers.load(connection, found, NEEDS)
-        for server in found:
-            subject = Subject(server, context, {}, server.host or self.host, self._domain_name(server), period=period)
-            self._emit(connection, subject, [notice])
+        subjects = [
+            Subject(server, context, {}, server.host or self.host, self._domain_name(server), period=period)
+            for server in found
+        ]
+        self.outbox.add(connection, (each for subject in subjects for each in self._notifications(subject, [notice])))
 
     def _update(
         self, connection: sa.Connection, notice: Notice, context: Context, server_id: str, **facts: Any
@@ -152,19 +163,23 @@ class ServerNotifications:
     def _emit(
         self, connection: sa.Connection, subject: Subject | None, notices: list[Notice], phase: str | None = None
     ) -> None:
-        if subject is None:
-            return
-        priority = INFO if subject.error is None else ERROR
+        if subject is not None:
+            self.outbox.add(connection, self._notifications(subject, notices, phase))
+
+    def _notifications(
+        self, subject: Subject, notices: Sequence[Notice], phase: str | None = None
+    ) -> Iterator[NewNotification]:
+        context, priority = subject.context, INFO if subject.error is None else ERROR
         for notice in notices:
             if notice.unversioned is not None and UNVERSIONED in self.outbox.formats:
                 event_type = '.'.join(filter(None, ('compute.instance', notice.unversioned, phase)))
                 publisher, payload = f'{notice.source}.{subject.host}', unversioned.payload(subject, event_type)
-                self.outbox.add(connection, subject.context, UNVERSIONED, publisher, event_type, payload, priority)
+                yield NewNotification(context, UNVERSIONED, publisher, event_type, payload, priority)
             if VERSIONED in self.outbox.formats:
                 event_type = '.'.join(filter(None, ('instance', notice.action, phase)))
                 payload = versioned.payload(subject, notice.payload, disks=self.with_disks)
                 publisher = f'nova-{notice.source}:{subject.host}'
-                self.outbox.add(connection, subject.context, VERSIONED, publisher, event_type, payload, priority)
+                yield NewNotification(context, VERSIONED, publisher, event_type, payload, priority)
 
 
 def notifications_of(conf: cfg.ConfigOpts, clock: Callable[[], datetime]) -> ServerNotifications | None:

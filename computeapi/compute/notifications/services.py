@@ -6,7 +6,7 @@ from datetime import datetime
 import sqlalchemy as sa
 from oslo_config import cfg
 
-from computeapi.compute.notifications.outbox import VERSIONED, Outbox, are_on
+from computeapi.compute.notifications.outbox import VERSIONED, NewNotification, Outbox, are_on
 from computeapi.compute.notifications.subject import seconds
 from computeapi.compute.notifications.versioned import Object, made
 from computeapi.context import Context
@@ -25,7 +25,9 @@ class ServiceNotifications:
     def add(self, connection: sa.Connection, context: Context, service: ComputeService, action: str) -> None:
         """Notify of what somebody has done (create, update or delete) to the service."""
         publisher = f'{service.binary}:{service.host}'
-        self.outbox.add(connection, context, VERSIONED, publisher, f'service.{action}', payload(service))
+        self.outbox.add(
+            connection, [NewNotification(context, VERSIONED, publisher, f'service.{action}', payload(service))]
+        )
 
 
 def payload(service: ComputeService) -> Object:
