@@ -50,7 +50,10 @@ class UsageAudits:
         audit = self.store.query(usage_audits.find, *period)
         if audit is None:
             return Audit(period, hosts, {}, False)
-        return Audit(period, hosts, audit.counts, audit.ended_at is not None)
+        if audit.ended_at is None:
+            return Audit(period, hosts, audit.counts, False)
+        # It went through all servers, so nothing is missing from a host that was added later.
+        return Audit(period, hosts, dict.fromkeys(hosts, 0) | audit.counts, True)
 
 
 class UsageAuditor:

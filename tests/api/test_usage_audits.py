@@ -121,6 +121,18 @@ def test_an_audit_tells_about_the_servers_of_the_period(api, auditor, store, use
 
 
 @DAILY
+def test_a_host_that_is_new_since_an_audit_is_done(api, auditor, service):
+    """It can have had no server that the audit did not go through."""
+    auditor.catch_up()
+    service.conf.set_override('hosts', 3, 'simulated')
+    service.hosts.register()
+    audit = api.get(PATH).json['instance_usage_audit_logs']
+    assert audit['overall_status'] == 'ALL hosts done. 0 errors.' and audit['hosts_not_run'] == []
+    assert [audit[f'num_hosts{each}'] for each in ('', '_done', '_not_run')] == [3, 3, 0]
+    assert audit['log']['compute3'] == audit['log']['compute1']
+
+
+@DAILY
 def test_an_audit_in_progress(api, auditor, service, store, used):
     used(1)
     begun = store.change(usage_audits.locked, BEGIN, END, NOW)
