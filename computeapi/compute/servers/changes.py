@@ -65,8 +65,9 @@ class Changes:
     def withdraw(self, connection: sa.Connection, context: Context, server: Server, transition: Transition) -> None:
         """Take back a transition: the state, the action and the task. A worker that has the task can do no more."""
         now = self.clock()
-        servers.change(connection, server.uuid, {'task_state': None, 'updated_at': now}, task_states=transition.doing)
-        self.notify_of_states(connection, context, server, vm_state=server.vm_state, task_state=None)
+        values = {'task_state': None, 'updated_at': now}
+        if servers.change(connection, server.uuid, values, task_states=transition.doing):
+            self.notify_of_states(connection, context, server, vm_state=server.vm_state, task_state=None)
         for action_id in self.tasks.remove(connection, transition, server.uuid):
             actions.finish(connection, action_id, now)
 

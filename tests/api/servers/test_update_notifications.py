@@ -2,6 +2,7 @@
 
 import pytest
 
+from computeapi.compute.servers.live_migration import LiveMigrations
 from tests.api.servers.conftest import BOB, IMAGE
 from tests.notified import data, taken
 
@@ -72,6 +73,22 @@ def test_a_withdrawn_live_migration_is_told(act, api, cloud, server, updates):
     updates()
     assert api.delete(f'/servers/{server}/migrations/{migration["id"]}', '2.65').status == 202
     assert [states(each) for each in updates()] == [(('active', 'migrating'), ('active', None))]
+
+
+def test_a_live_migration_withdrawn_after_the_server_is_being_deleted(act, api, cloud, monkeypatch, server, updates):
+    """The deletion began after the request had checked the server's state."""
+    act(server, 'os-migrateLive', {'host': None, 'block_migration': 'auto'}, '2.65', as_=ADMIN, work=False)
+    (migration,) = api.get(f'/os-migrations?instance_uuid={server}').json['migrations']
+    updates()
+    abort = LiveMigrations.abort
+
+    def delayed(*args, **options):
+        api.delete(f'/servers/{server}')
+        abort(*args, **options)
+
+    monkeypatch.setattr(LiveMigrations, 'abort', delayed)
+    assert api.delete(f'/servers/{server}/migrations/{migration["id"]}', '2.65').status == 202
+    assert [states(each) for each in updates()] == [(('active', 'migrating'), ('active', 'deleting'))]
 
 
 @pytest.mark.parametrize('conf', [('versioned', 'vm_state')], indirect=True)
