@@ -63,11 +63,15 @@ class UsageAuditor:
         self.store, self.notifications = store, notifications
 
     def catch_up(self) -> None:
-        """Perform the audit of the last period, unless that is done."""
+        """Perform the audit of the last period, unless that is done.
+
+        While many notifications wait, it pauses until the next call: beyond a maximum, the oldest are dropped.
+        """
         period = self.notifications.periods.last_before(self.store.clock())
         audit = self.store.query(usage_audits.find, *period)
         if audit is None or audit.ended_at is None:
-            while self.store.change(self._advance, period):
+            outbox = self.notifications.outbox
+            while self.store.query(outbox.has_room) and self.store.change(self._advance, period):
                 pass
 
     def _advance(self, connection: sa.Connection, period: Period) -> bool:

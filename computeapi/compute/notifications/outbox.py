@@ -55,6 +55,10 @@ class Outbox:
         if rows:
             notifications.add(connection, self.most_waiting, rows)
 
+    def has_room(self, connection: sa.Connection) -> bool:
+        """Whether many more notifications can wait without others being dropped."""
+        return bool(notifications.waiting(connection) < self.most_waiting / 2)
+
 
 def are_on(conf: cfg.ConfigOpts) -> bool:
     return bool(conf.notifications.notification_format != 'none')
