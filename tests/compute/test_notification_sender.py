@@ -139,3 +139,14 @@ def test_the_oldest_are_also_dropped_when_several_are_added_at_once(store, monke
     left = store.query(rows.NOTIFICATIONS.all, rows.OLDEST)
     assert 20 <= len(left) < 32
     assert [each.event_type for each in left] == [str(number) for number in range(52 - len(left), 52)]
+
+
+@pytest.mark.several_writers
+def test_who_has_nothing_to_drop_does_not_wait_for_the_sender(announce, store, monkeypatch):
+    monkeypatch.setattr(rows, 'TRIM_EVERY', 1)
+    announce('a', 'b')
+    now = store.clock()
+    with ThreadPoolExecutor() as pool, store.write() as connection:
+        rows.claim(connection, now, now + LEASE, BATCH)
+        pool.submit(announce, 'c').result(5)
+    assert store.query(rows.waiting) == 3
