@@ -17,7 +17,7 @@ def publishers_of(platform: Platform) -> list[Periodic]:
     if are_on(conf):
         from computeapi.backends.notifier import Notifier
 
-        sender = Sender(store, Notifier(conf).send)
+        sender = Sender(store, Notifier(conf).send, conf.notifications.most_waiting)
         found.append(Periodic('notifications', sender.catch_up, seconds, store.announced))
     if platform.notifications is not None and conf.instance_usage_audit:
         auditor = UsageAuditor(store, platform.notifications)

@@ -12,38 +12,30 @@ from computeapi.db.tables.compute import WaitingNotification, notifications
 
 __all__ = ['WaitingNotification']
 
-TRIM_EVERY = 1000
-"""How often, in notifications, the oldest ones beyond the maximum are deleted."""
-
 NOTIFICATIONS = Rows(WaitingNotification, notifications)
 OLDEST = NOTIFICATIONS.select.order_by(notifications.c.id)
 
 
-def add(connection: sa.Connection, most: int, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Add notifications. most: how many are kept, about; the oldest are deleted first."""
+def add(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
     *others, last = [{**row, 'message_id': randomness.new_id(), 'lease_until': None} for row in rows]
     if others:
         connection.execute(insertion(notifications), others)
     added = NOTIFICATIONS.add(connection, **last)
     connection.get_execution_options()['computeapi_announced'].append(added)
-    if added // TRIM_EVERY > (added - len(rows)) // TRIM_EVERY:
-        _trim(connection, added - most)
 
 
-def _trim(connection: sa.Connection, last: int) -> None:
-    """Delete all up to that ID. Most often there are none, and then nothing is locked: on MariaDB, an empty deletion
-    waits for the sender, which may wait for this transaction."""
-    old = notifications.c.id <= last
-    if connection.scalar(sa.select(notifications.c.id).where(old).limit(1)) is not None:
-        connection.execute(sa.delete(notifications).where(old))
+def drop(connection: sa.Connection, limit: int) -> int:
+    """Delete the oldest ones beyond this many, about; returns their number."""
+    newest = connection.scalar(sa.select(sa.func.max(notifications.c.id))) or 0
+    return connection.execute(sa.delete(notifications).where(notifications.c.id <= newest - limit)).rowcount
 
 
-def claim(connection: sa.Connection, now: datetime, until: datetime, most: int) -> list[WaitingNotification]:
+def claim(connection: sa.Connection, now: datetime, until: datetime, limit: int) -> list[WaitingNotification]:
     """The oldest notifications, for the caller to send in this order until then; none while another process sends."""
     lease = notifications.c.lease_until
     if connection.scalar(sa.select(sa.func.count()).where(lease >= now)):
         return []
-    found = NOTIFICATIONS.all(connection, OLDEST.limit(most))
+    found = NOTIFICATIONS.all(connection, OLDEST.limit(limit))
     if not found:
         return []
     mine = sa.update(notifications).where(notifications.c.id == found[0].id, sa.or_(lease.is_(None), lease < now))

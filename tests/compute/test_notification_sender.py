@@ -10,6 +10,8 @@ from computeapi.compute.notifications.sender import BATCH, LEASE, Sender
 from computeapi.db import notifications as rows
 from computeapi.errors import NeighbourAway
 
+MOST_WAITING = 60
+
 
 class Broker:
     """Receives notifications. left: how many it accepts before it goes away; None: all."""
@@ -35,18 +37,18 @@ def broker():
 
 @pytest.fixture
 def sender(store, broker):
-    return Sender(store, broker.send)
+    return Sender(store, broker.send, MOST_WAITING)
 
 
 @pytest.fixture
 def announce(store):
-    """announce(name, ...): write notifications of these types in one transaction each. most: how many are kept."""
+    """announce(name, ...): write notifications of these types in one transaction each."""
 
-    def add(*names, most=1000):
+    def add(*names):
         for name in names:
             facts = {'format': 'versioned', 'priority': 'info', 'publisher_id': 'nova-compute:compute1'}
             facts |= {'event_type': name, 'context': {}, 'payload': {'name': name}, 'created_at': store.clock()}
-            store.change(rows.add, most, [facts])
+            store.change(rows.add, [facts])
 
     return add
 
@@ -69,7 +71,7 @@ def test_a_transaction_that_fails_announces_nothing(store, sender, broker):
     store.announced.clear()
     with pytest.raises(RuntimeError), store.write() as connection:
         facts = {'format': 'versioned', 'priority': 'info', 'publisher_id': 'p', 'event_type': 'e'}
-        rows.add(connection, 1000, [facts | {'context': {}, 'payload': {}, 'created_at': store.clock()}])
+        rows.add(connection, [facts | {'context': {}, 'payload': {}, 'created_at': store.clock()}])
         raise RuntimeError('The process dies.')
     sender.catch_up()
     assert not store.announced.is_set() and broker.received == []
@@ -97,7 +99,7 @@ def test_one_process_sends_at_a_time(sender, announce, store):
     assert len(store.change(rows.claim, now, now + LEASE, BATCH)) == 2
     announce('c')
     other = Broker()
-    Sender(store, other.send).catch_up()
+    Sender(store, other.send, MOST_WAITING).catch_up()
     assert other.received == []
 
 
@@ -122,28 +124,28 @@ def test_two_processes_that_begin_at_once(announce, store):
         assert (len(first), second.result(10)) == (2, [])
 
 
-def test_the_oldest_are_dropped_while_the_broker_is_away(announce, store, monkeypatch):
-    monkeypatch.setattr(rows, 'TRIM_EVERY', 10)
-    announce(*map(str, range(50)), most=20)
+def test_the_oldest_are_dropped_while_the_broker_is_away(sender, broker, announce, store, caplog):
+    announce(*map(str, range(MOST_WAITING + 5)))
+    broker.left = 0
+    sender.catch_up()
+    sender.catch_up()
     left = store.query(rows.NOTIFICATIONS.all, rows.OLDEST)
-    assert 20 <= len(left) < 30
-    assert [each.event_type for each in left] == [str(number) for number in range(50 - len(left), 50)]
+    assert [each.event_type for each in left] == [str(number) for number in range(5, MOST_WAITING + 5)]
+    broker.left = None
+    sender.catch_up()
+    assert 'The broker is available again; 5 notifications were dropped meanwhile' in caplog.text
+    assert broker.types == [each.event_type for each in left]
 
 
-def test_the_oldest_are_also_dropped_when_several_are_added_at_once(store, monkeypatch):
-    monkeypatch.setattr(rows, 'TRIM_EVERY', 10)
-    facts = {'format': 'versioned', 'priority': 'info', 'publisher_id': 'p', 'context': {}, 'payload': {}}
-    for number in range(0, 52, 4):
-        some = [facts | {'event_type': f'{number + each}', 'created_at': store.clock()} for each in range(4)]
-        store.change(rows.add, 20, some)
-    left = store.query(rows.NOTIFICATIONS.all, rows.OLDEST)
-    assert 20 <= len(left) < 32
-    assert [each.event_type for each in left] == [str(number) for number in range(52 - len(left), 52)]
+def test_all_are_sent_while_the_broker_is_there(sender, broker, announce):
+    wanted = [str(number) for number in range(2 * MOST_WAITING)]
+    announce(*wanted)
+    sender.catch_up()
+    assert broker.types == wanted
 
 
 @pytest.mark.several_writers
-def test_who_has_nothing_to_drop_does_not_wait_for_the_sender(announce, store, monkeypatch):
-    monkeypatch.setattr(rows, 'TRIM_EVERY', 1)
+def test_writers_do_not_wait_for_the_sender(announce, store):
     announce('a', 'b')
     now = store.clock()
     with ThreadPoolExecutor() as pool, store.write() as connection:

@@ -158,5 +158,5 @@ def test_waiting_notifications_are_counted_if_they_are_on(conf, metrics, store):
     assert 'notifications_waiting' not in metrics.found()
     conf.set_override('notification_format', 'versioned', 'notifications')
     facts = {'format': 'versioned', 'priority': 'info', 'publisher_id': 'p', 'event_type': 'e', 'context': {}}
-    store.change(notifications.add, 1000, [facts | {'payload': {}, 'created_at': utcnow()}])
+    store.change(notifications.add, [facts | {'payload': {}, 'created_at': utcnow()}])
     assert metrics.found()['notifications_waiting'] == 1

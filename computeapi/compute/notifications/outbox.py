@@ -53,7 +53,7 @@ class Outbox:
             if each.form in self.formats
         ]
         if rows:
-            notifications.add(connection, self.most_waiting, rows)
+            notifications.add(connection, rows)
 
     def has_room(self, connection: sa.Connection) -> bool:
         """Whether many more notifications can wait without others being dropped."""

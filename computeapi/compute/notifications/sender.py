@@ -18,11 +18,13 @@ LEASE = timedelta(seconds=60)
 class Sender:
     """Sends notifications from any process; one sends at a time.
 
-    send: hands one to the broker, or raises NeighbourAway.  While the broker is away, notifications wait.
+    send: hands one to the broker, or raises NeighbourAway.  most_waiting: how many wait while the broker is away,
+    about; the oldest are dropped first.
     """
 
-    def __init__(self, store: Store, send: Callable[[WaitingNotification], None]):
-        self.store, self.send, self.away = store, send, False
+    def __init__(self, store: Store, send: Callable[[WaitingNotification], None], most_waiting: int):
+        self.store, self.send, self.most_waiting = store, send, most_waiting
+        self.away, self.dropped = False, 0
 
     def catch_up(self) -> None:
         """Send all that wait, unless another process does."""
@@ -32,8 +34,8 @@ class Sender:
             if refusal is not None:
                 return self._wait(batch, refusal)
             if self.away:
-                LOG.warning('The broker is available again, and notifications are being sent')
-            self.away = False
+                LOG.warning('The broker is available again; %d notifications were dropped meanwhile', self.dropped)
+            self.away, self.dropped = False, 0
 
     def _send(self, batch: list[WaitingNotification]) -> tuple[list[WaitingNotification], NeighbourAway | None]:
         """Those that the broker has accepted, and why it did not accept the next one."""
@@ -52,6 +54,7 @@ class Sender:
 
     def _wait(self, batch: list[WaitingNotification], refusal: NeighbourAway) -> None:
         self.store.change(notifications.release, batch[0])
+        self.dropped += self.store.change(notifications.drop, self.most_waiting)
         if not self.away:
             LOG.warning('%d notifications wait for the broker: %s', self.store.query(notifications.waiting), refusal)
         self.away = True
