@@ -86,6 +86,13 @@ class PageLogin:
         return path in (LOGIN, RULES, STREAM) or path.startswith((f'{CLOUD}/', f'{CONTROL}/'))
 
     def __call__(self, environ: Environ, start_response: Any) -> Iterable[bytes]:
+        try:
+            return self.respond(environ, start_response)
+        except (DatabaseError, Unavailable) as error:
+            return _refusal(503, str(error), str(RETRY_SECONDS))(environ, start_response)
+
+    def respond(self, environ: Environ, start_response: Any) -> Iterable[bytes]:
+        """DatabaseError; Unavailable if there are too many streams."""
         req, path = webob.Request(environ), environ['PATH_INFO']
         if not is_from_the_page(req, self.origin(req)):
             return _refusal(403, 'Only the page itself asks this.')(environ, start_response)
@@ -232,8 +239,6 @@ class PageLogin:
             feed = ChangeStream(self.notifier, session.owner, scope, still, session.seconds_left)
         except NotAuthenticated:
             return self.over(req)
-        except Unavailable as error:
-            return _refusal(503, str(error), str(RETRY_SECONDS))
         answer = webob.Response(app_iter=feed, content_type=EVENT_STREAM, cache_control='no-store')
         # A proxy must not buffer the response.
         answer.headers['X-Accel-Buffering'] = 'no'
@@ -241,10 +246,7 @@ class PageLogin:
 
     def forward(self, req: webob.Request, session: LoggedIn, start_response: Any) -> Iterable[bytes]:
         """Send a request of the user to the cloud or its control API; returns the response without secrets."""
-        try:
-            secret = self.secret_for(req, session)
-        except (DatabaseError, Unavailable) as error:
-            return _refusal(503, str(error), str(RETRY_SECONDS))(req.environ, start_response)
+        secret = self.secret_for(req, session)
         if secret is None:
             return _refusal(404, 'The page does not ask this of the cloud.')(req.environ, start_response)
         script, _, _ = req.script_name.rpartition('/')

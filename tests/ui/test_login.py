@@ -5,9 +5,11 @@ import pytest
 import requests
 import webob
 
+from computeapi.errors import DatabaseError
 from computeapi.testing import Cloud
 from computeapi.ui import sessions
 from computeapi.ui.login import COOKIE, TOKENS, PageLogin, is_open
+from computeapi.ui.permissions import PagePermissions
 from computeapi.ui.sessions import PageSessions
 
 OWN = {'X-Computeapi-Page': '1'}
@@ -306,6 +308,20 @@ def test_the_control_api_is_not_for_former_administrators(browser, cloud, how):
         identity.unassign_project_role_from_user(project, user, role)
     assert browser.ask('/session').json()['session']['control'] is False
     assert browser.ask('/control/snapshots', 'POST', json={'name': how}).status_code == 404
+
+
+@pytest.mark.parametrize('path', ['/session', '/control/clock'])
+def test_while_the_database_is_away_the_page_is_asked_to_come_back(browser, cloud, monkeypatch, path):
+    browser.log_in('admin')
+
+    def is_administrator(*args):
+        raise DatabaseError('away')
+
+    monkeypatch.setattr(PagePermissions, 'is_administrator', is_administrator)
+    answer = browser.ask(path)
+    assert answer.status_code == 503 and int(answer.headers['Retry-After']) > 0
+    monkeypatch.undo()
+    assert browser.ask(path).status_code == 200
 
 
 def test_an_administrator_controls_a_cloud_whose_tokens_have_expired(browser, cloud):
