@@ -38,15 +38,17 @@ from computeapi.states import MigrationStatus, MigrationType
 OWN = (server_tags, block_devices, server_shares, console_tokens, migrations, server_actions)
 """The tables that belong to a server; the events of its actions are archived with them."""
 EVENT = server_action_events.columns.keys()
-EXPIRING = (
-    tokens.c.expires_at,
-    console_tokens.c.expires_at,
-    volume_messages.c.guaranteed_until,
-    processes.c.seen_at,
-    idempotency_keys.c.expires_at,
-    usage_audits.c.ends_at,
-)
-"""The columns that say until when rows are, or were, of use."""
+LAST_AUDIT = sa.select(sa.func.max(usage_audits.alias().c.ends_at)).scalar_subquery()
+EXPIRING: Mapping[sa.Column[datetime], tuple[sa.ColumnElement[bool], ...]] = {
+    tokens.c.expires_at: (),
+    console_tokens.c.expires_at: (),
+    volume_messages.c.guaranteed_until: (),
+    processes.c.seen_at: (),
+    idempotency_keys.c.expires_at: (),
+    # Without its row, the last audit would be performed again.
+    usage_audits.c.ends_at: (usage_audits.c.ends_at < LAST_AUDIT,),
+}
+"""The columns that say until when rows are, or were, of use, with further conditions for their removal."""
 
 Clear = Callable[[sa.Connection, datetime, int], Mapping[str, int]]
 
@@ -59,8 +61,8 @@ def archive(store: Store, before: datetime, batch: int) -> dict[str, int]:
 def purge(store: Store, before: datetime, batch: int) -> dict[str, int]:
     """Remove archived servers that were deleted before that moment, and rows that expired before it."""
     counts = _repeated(store, _purge, before, batch)
-    for column in EXPIRING:
-        counts |= _repeated(store, _expire(column), min(before, utcnow()), batch)
+    for column, conditions in EXPIRING.items():
+        counts |= _repeated(store, _expire(column, conditions), min(before, utcnow()), batch)
     return counts
 
 
@@ -140,17 +142,14 @@ def _purge(connection: sa.Connection, before: datetime, batch: int) -> Mapping[s
     return {archived_servers.name: removed.rowcount}
 
 
-def _expire(column: sa.Column[datetime]) -> Clear:
-    """Removes rows of the column's table that expired before a given moment."""
+def _expire(column: sa.Column[datetime], conditions: Sequence[sa.ColumnElement[bool]]) -> Clear:
+    """Removes rows of the column's table that expired before a given moment and meet these conditions."""
     table = column.table
     [key] = table.primary_key.columns
-    # Without its row, the audit of the last period would be performed again.
-    last = sa.select(sa.func.max(usage_audits.alias().c.ends_at)).scalar_subquery()
-    kept = (column < last,) if table is usage_audits else ()
 
     def clear(connection: sa.Connection, before: datetime, batch: int) -> Mapping[str, int]:
         # By primary key, in order: MariaDB locks the rows that it scans, so two deletions could deadlock.
-        keys = sorted(connection.scalars(sa.select(key).where(column < before, *kept).limit(batch)))
+        keys = sorted(connection.scalars(sa.select(key).where(column < before, *conditions).limit(batch)))
         if not keys:
             return {}
         return {table.name: connection.execute(sa.delete(table).where(key.in_(keys))).rowcount}
