@@ -38,10 +38,11 @@ class Outbox:
         self.formats = [each for each in (UNVERSIONED, VERSIONED) if wanted in (each, 'both')]
 
     def add(self, connection: sa.Connection, new: Iterable[NewNotification]) -> None:
-        """Write notifications in the transaction of what they are about, unless their format is off."""
+        """Write notifications, in formats that are on, in the transaction of what they are about."""
+        now = self.clock()
         rows = [
             {
-                'created_at': self.clock(),
+                'created_at': now,
                 'format': each.form,
                 'priority': each.priority,
                 'publisher_id': each.publisher_id,
@@ -50,7 +51,6 @@ class Outbox:
                 'payload': each.payload,
             }
             for each in new
-            if each.form in self.formats
         ]
         if rows:
             notifications.add(connection, rows)

@@ -24,10 +24,10 @@ class ServiceNotifications:
 
     def add(self, connection: sa.Connection, context: Context, service: ComputeService, action: str) -> None:
         """Notify of what somebody has done (create, update or delete) to the service."""
-        publisher = f'{service.binary}:{service.host}'
-        self.outbox.add(
-            connection, [NewNotification(context, VERSIONED, publisher, f'service.{action}', payload(service))]
-        )
+        if VERSIONED in self.outbox.formats:
+            publisher, event_type = f'{service.binary}:{service.host}', f'service.{action}'
+            new = NewNotification(context, VERSIONED, publisher, event_type, payload(service))
+            self.outbox.add(connection, [new])
 
 
 def payload(service: ComputeService) -> Object:
