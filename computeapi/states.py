@@ -69,6 +69,8 @@ class TaskState(StrEnum):
 
 GOING = frozenset({TaskState.DELETING, TaskState.SOFT_DELETING})
 """The task states of a server that is being deleted."""
+LABELLED = frozenset({VMState.ACTIVE, VMState.PAUSED, VMState.SUSPENDED, VMState.STOPPED})
+"""The vm_states in which the metadata and the tags of a server can be changed."""
 
 
 class MigrationType(StrEnum):

@@ -12,13 +12,12 @@ from computeapi.context import Context
 from computeapi.db import servers
 from computeapi.db.servers import Server
 from computeapi.errors import Invalid, NotFound
-from computeapi.states import VMState
+from computeapi.states import LABELLED
 
 MAX_LENGTH = 255
 
-ALLOWED = frozenset({VMState.ACTIVE, VMState.PAUSED, VMState.SUSPENDED, VMState.STOPPED})
-UPDATE = Requirement('update metadata', allowed=ALLOWED, while_doing=None)
-DELETE = Requirement('delete metadata', allowed=ALLOWED, while_doing=None)
+UPDATE = Requirement('update metadata', allowed=LABELLED, while_doing=None)
+DELETE = Requirement('delete metadata', allowed=LABELLED, while_doing=None)
 
 
 class ServerMetadataManager:

@@ -12,12 +12,11 @@ from computeapi.context import Context
 from computeapi.db import server_tags
 from computeapi.db.servers import TAGS, Server
 from computeapi.errors import Invalid, NotFound
-from computeapi.states import VMState
+from computeapi.states import LABELLED
 
 MAX_TAGS = 50
 
-ALLOWED = frozenset({VMState.ACTIVE, VMState.PAUSED, VMState.SUSPENDED, VMState.STOPPED})
-UPDATE_ALL = Requirement('update tags', allowed=ALLOWED, while_doing=None, lockable=False, launched=False)
+UPDATE_ALL = Requirement('update tags', allowed=LABELLED, while_doing=None, lockable=False, launched=False)
 UPDATE = replace(UPDATE_ALL, name='update tag')
 DELETE_ALL = replace(UPDATE_ALL, name='delete tags')
 DELETE = replace(UPDATE_ALL, name='delete tag')
