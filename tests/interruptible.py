@@ -49,3 +49,18 @@ class Interruptible(Store):
 
     def revive(self):
         self.plan.dead, self.plan.left = False, None
+
+
+def is_done_when_killed(store, service, settle, steps):
+    """Let the workers act. Their process is killed after this many transactions, and another one continues. Returns
+    whether all was done before."""
+    store.after(steps, store.die)
+    try:
+        settle()
+    except Killed:
+        store.revive()
+        service.platform.tasks.release_all()
+        settle()
+    done = store.left is not None
+    store.after(None, None)
+    return done

@@ -4,7 +4,7 @@ import pytest
 
 from computeapi.backends.hypervisor import HypervisorError, NotYet
 from tests.api.servers.conftest import IMAGE
-from tests.interruptible import Interruptible, Killed
+from tests.interruptible import Interruptible, is_done_when_killed
 from tests.notified import around, data, names, taken
 
 ADMIN = 'admin:admin'
@@ -147,17 +147,9 @@ def test_a_kill_loses_nothing_and_tells_nothing_twice(act, made, monkeypatch, se
         settle()
         told()
         act(server, *MIGRATE, work=False)
-        store.after(steps, store.die)
-        try:
-            settle()
-        except Killed:
-            store.revive()
-            world.service.platform.tasks.release_all()
-            settle()
-        finished = store.left is not None
-        store.after(None, None)
+        done = is_done_when_killed(store, world.service, settle, steps)
         assert told() == PRE + ROLLED_BACK, steps
         act(server, 'forceDelete', as_=ADMIN)
-        if finished:
+        if done:
             return
     raise AssertionError('The work never ended.')

@@ -7,7 +7,7 @@ import pytest
 
 from computeapi.compute.notifications.catalogue import NOTICES
 from tests.api.servers.conftest import BOB, IMAGE, NETWORK
-from tests.interruptible import Interruptible, Killed
+from tests.interruptible import Interruptible, is_done_when_killed
 from tests.notified import around, data, names, taken
 
 ADMIN = 'admin:admin'
@@ -306,17 +306,9 @@ def test_a_kill_loses_nothing_and_tells_nothing_twice(
             act(server, *each, as_=ADMIN)
         told()
         act(server, *change, as_=ADMIN, work=False)
-        store.after(steps, store.die)
-        try:
-            settle()
-        except Killed:
-            store.revive()
-            world.service.platform.tasks.release_all()
-            settle()
-        finished = store.left is not None
-        store.after(None, None)
+        done = is_done_when_killed(store, world.service, settle, steps)
         assert names(told()) == wanted, steps
         act(server, 'forceDelete', as_=ADMIN)
-        if finished:
+        if done:
             return
     raise AssertionError('The work never ended.')
