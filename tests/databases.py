@@ -48,12 +48,13 @@ def _administer(url, statement):
 
 
 @contextmanager
-def listened(engine, event, listener):
-    """Listens meanwhile. Without a listener, constant queries bypass SQLAlchemy's execution."""
-    sa.event.listen(engine, event, listener)
+def listened(target, event, listener):
+    """Listens to an engine or a connection meanwhile. Without a listener, constant queries bypass SQLAlchemy's
+    execution."""
+    sa.event.listen(target, event, listener)
     try:
         yield
     finally:
-        sa.event.remove(engine, event, listener)
-        # It stays set otherwise.
-        engine._has_events = False
+        sa.event.remove(target, event, listener)
+        # It stays set otherwise, and connections are kept.
+        target._has_events = False

@@ -27,6 +27,7 @@ from computeapi.db.server_search import Found, Search
 from computeapi.db.tables import servers as tables
 from computeapi.db.tables.server_lists import KEYS, SELDOM, derived
 from tests.conftest import ACTIVE, FLAVOR
+from tests.databases import listened
 
 BEGIN = datetime(2030, 1, 1)
 MANY, PAGE = 90, 7
@@ -120,9 +121,8 @@ def asked(connection):
     def keep(connection, cursor, statement, *more):
         statements.append(statement)
 
-    sa.event.listen(connection, 'before_cursor_execute', keep)
-    yield statements
-    sa.event.remove(connection, 'before_cursor_execute', keep)
+    with listened(connection, 'before_cursor_execute', keep):
+        yield statements
 
 
 @pytest.fixture(params=[(1, 10), (1000, 10), (1000, 0)], ids=['among many', 'among few', 'of a small project'])
@@ -326,9 +326,8 @@ def plans(connection):
     if connection.dialect.name == 'postgresql':
         for what in ('seqscan', 'sort', 'incremental_sort', 'bitmapscan'):
             connection.exec_driver_sql(f'SET LOCAL enable_{what} = off')
-    sa.event.listen(connection, 'after_cursor_execute', explain)
-    yield told
-    sa.event.remove(connection, 'after_cursor_execute', explain)
+    with listened(connection, 'after_cursor_execute', explain):
+        yield told
 
 
 def is_walked(connection, search, sort=NEWEST_FIRST, marker=None):
