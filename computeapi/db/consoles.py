@@ -34,4 +34,4 @@ def delete_expired(connection: sa.Connection, server_id: str, now: datetime) -> 
 
 def places(connection: sa.Connection, server_ids: Collection[str]) -> list[tuple[str, str | None, str]]:
     """UUID, host and vm_state of those of the servers that still exist."""
-    return [(uuid, host, vm_state) for uuid, host, vm_state in PLACES.find(connection, server_ids)]
+    return [(uuid, host, vm_state) for uuid, host, vm_state in PLACES.rows(connection, server_ids)]

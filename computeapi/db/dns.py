@@ -44,4 +44,4 @@ def delete_entry(work: Work, domain: str, name: str) -> None:
 
 def _found(work: Work, statement: sa.Select[tuple[object, ...]], lock: bool = False) -> list[Document]:
     rows = work.connection.execute(statement.with_for_update() if lock else statement)
-    return dicts(rows)
+    return dicts(rows.keys(), rows)

@@ -103,7 +103,7 @@ def is_retired(connection: sa.Connection, image_id: str) -> bool:
 def members(connection: sa.Connection, image_id: str) -> list[Facts]:
     query = sa.select(image_members).where(image_members.c.image_id == image_id)
     rows = connection.execute(query.order_by(image_members.c.created_at, image_members.c.member_id))
-    return dicts(rows)
+    return dicts(rows.keys(), rows)
 
 
 def insert_member(connection: sa.Connection, facts: Facts) -> None:

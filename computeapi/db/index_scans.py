@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.sql.util import ClauseAdapter
 from sqlalchemy.sql.visitors import iterate
 
+from computeapi.db.constant_queries import Row, fetch
 from computeapi.db.listing import NO_MARKER, Clause, Page
 from computeapi.errors import Invalid
 
@@ -62,10 +63,10 @@ def rows(
     after: Place | None = None,
     limit: int | None = None,
     until: Place | None = None,
-) -> list[sa.Row[Any]]:
+) -> list[Row]:
     """*select* applied to the first rows of a scan, or to those after a place in its order; until: the last place, for
     scans by age."""
-    found: list[sa.Row[Any]] = []
+    found: list[Row] = []
     shape, values = _shape(scan, after)
     # First the rows that share all but the last column of the place, finally those that share none.
     for same in [None] if after is None else reversed(range(scan.keys)):
@@ -73,9 +74,13 @@ def rows(
             break
         statement = _statement(connection.dialect.name, select, shape, same)
         within = () if until is None else _until(scan, until, is_tie=bool(same))
-        statement = _narrowed(statement, (*scan.where, *scan.uncovered, *within), limit is not None)
-        row_limit = {} if limit is None else {LIMIT: limit - len(found)}
-        found += connection.execute(statement, values | row_limit).all()
+        conditions = (*scan.where, *scan.uncovered, *within)
+        statement = _narrowed(statement, conditions, limit is not None)
+        parameters = values if limit is None else values | {LIMIT: limit - len(found)}
+        # Conditions may contain values; without any, the statement is one that is built once.
+        found += (
+            connection.execute(statement, parameters).all() if conditions else fetch(connection, statement, parameters)
+        )
     return found
 
 
@@ -87,7 +92,7 @@ def stretch(
     end: Place | None,
     size: int,
     limit: int,
-) -> list[sa.Row[Any]]:
+) -> list[Row]:
     """Like `rows`, limited to the next *size* rows by age, which end at the place *end*; None: the end of the scan."""
     if connection.dialect.name == 'postgresql':
         return list(connection.execute(_fenced(select, scan, after, size).limit(limit)).all())
@@ -175,9 +180,7 @@ def hinted(statement: sa.Select[Any], index: sa.Index) -> sa.Select[Any]:
     return statement
 
 
-def page(
-    connection: sa.Connection, select: sa.Select[Any], scan: IndexScan, page: Page, marked: Clause
-) -> list[sa.Row[Any]]:
+def page(connection: sa.Connection, select: sa.Select[Any], scan: IndexScan, page: Page, marked: Clause) -> list[Row]:
     """The rows of one page. marked: the condition for the marker's row; Invalid if the scan does not contain it."""
     after: Place | None = None
     if page.marker is not None:

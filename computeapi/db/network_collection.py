@@ -15,9 +15,10 @@ import sqlalchemy as sa
 from computeapi import errors, randomness
 from computeapi.context import Context
 from computeapi.db import listing, pairs
+from computeapi.db.constant_queries import Row, fetch
 from computeapi.db.listing import SEVERAL, WHOLE, Clause, Page
 from computeapi.db.ownership import CALLER, caller, own_rows
-from computeapi.db.records import HOLDING, change, dicts, insertion
+from computeapi.db.records import HOLDING, change, dicts, insertion, is_among
 from computeapi.db.tables import network as tables
 
 Document = dict[str, Any]
@@ -99,10 +100,10 @@ class Collection:
             **(attributes or {}),
         }
         self.is_tagged = 'tags' not in hidden
-        selected = dict(self.attributes)
+        self.selected = dict(self.attributes)
         if self.is_tagged:
-            selected['tags'] = sa.exists().where(tables.tags.c.resource_id == table.c.id)
-        self.select = sa.select(*(each.label(name) for name, each in selected.items()))
+            self.selected['tags'] = sa.exists().where(tables.tags.c.resource_id == table.c.id)
+        self.select = sa.select(*(each.label(name) for name, each in self.selected.items()))
         self.columns = {name: each.name for name, each in shown.items()}
         self.revising = sa.update(table).where(table.c.id == sa.bindparam(HOLDING + 'id'))
         self.revising = self.revising.values(revision_number=table.c.revision_number + 1)
@@ -124,14 +125,14 @@ class Collection:
 
         values: by column, a value or several alternatives.  complete: with the data of other tables.
         """
-        parameters: dict[str, Any] = {CALLER: work.context.project_id}
         if clauses or filters or page is not WHOLE:
             chosen = [self.clause(name, values) for name, values in (filters or {}).items()]
             found = self.select.where(self.visible(work.context), *clauses, *self._with(values), *chosen)
-            statement = self._paged(work, found, page)
+            parameters = {CALLER: work.context.project_id}
+            rows: Sequence[Row] = work.connection.execute(self._paged(work, found, page), parameters).all()
         else:
-            statement, parameters = self._usual(work.context, values)
-        documents = dicts(work.connection.execute(statement, parameters))
+            rows = fetch(work.connection, *self._usual(work, values))
+        documents = dicts(self.selected, rows)
         if page.backwards:
             documents.reverse()
         if documents:
@@ -190,23 +191,25 @@ class Collection:
         work.connection.execute(tables.tags.delete().where(tables.tags.c.resource_id.in_(ids)))
         work.connection.execute(self.table.delete().where(*chosen))
 
-    def _usual(self, context: Context, values: Mapping[str, Any]) -> tuple[sa.Select[Any], dict[str, Any]]:
+    def _usual(self, work: Work, values: Mapping[str, Any]) -> tuple[sa.Select[Any], dict[str, Any]]:
         """The statement for rows with these values, which is cached by column names, and its parameters. Alternatives
-        for a column need another statement, whose list of values is expanded each time."""
+        for a column need another statement."""
         several = frozenset(name for name, value in values.items() if isinstance(value, SEVERAL) and len(value) != 1)
-        parameters: dict[str, Any] = {CALLER: context.project_id}
+        parameters: dict[str, Any] = {CALLER: work.context.project_id}
         for name, value in values.items():
             one = next(iter(value)) if isinstance(value, SEVERAL) and name not in several else value
             parameters[HOLDING + name] = list(one) if name in several else one
-        return self._finding(context.is_admin, tuple(values), several), parameters
+        dialect = work.connection.dialect.name
+        return self._finding(dialect, work.context.is_admin, tuple(values), several), parameters
 
     @functools.cache  # noqa: B019  There is one Collection per kind of resource.
-    def _finding(self, is_admin: bool, names: tuple[str, ...], several: frozenset[str]) -> sa.Select[Any]:
+    def _finding(self, dialect: str, is_admin: bool, names: tuple[str, ...], several: frozenset[str]) -> sa.Select[Any]:
         statement = self.select.where(self.visible(Context(is_admin=is_admin)))
         for name in names:
-            column, some = self.table.c[name], name in several
-            held: sa.BindParameter[Any] = sa.bindparam(HOLDING + name, type_=column.type, expanding=some)
-            statement = statement.where(column.in_(held) if some else column == held)
+            column, held = self.table.c[name], HOLDING + name
+            statement = statement.where(
+                is_among(dialect, column, held) if name in several else column == sa.bindparam(held, type_=column.type)
+            )
         return statement.order_by(self.table.c.created_at, self.table.c.id)
 
     @functools.cache  # noqa: B019

@@ -6,6 +6,7 @@ import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.context import Context
+from computeapi.db.constant_queries import fetch
 from computeapi.db.listing import Clause
 from computeapi.db.network_collection import Collection, Document, Work, ids_of, own_or_shared, shared, shared_by_policy
 from computeapi.db.ownership import own_rows, owned
@@ -38,10 +39,11 @@ def _on_shared_networks(values: list[str]) -> Clause:
     return subnets.c.network_id.in_(seen)
 
 
-WIRES = Among(sa.select(networks.c.id, networks.c.name, networks.c.mtu), networks.c.id)
+WIRE = ('id', 'name', 'mtu')
+WIRES = Among(sa.select(*networks.c[WIRE]), networks.c.id)
 RANGES = ('id', 'cidr', 'ip_version', 'ipv6_address_mode', 'allocation_pools', 'last_address')
 RANGES_ON = (
-    sa.select(*(subnets.c[name] for name in RANGES))
+    sa.select(*subnets.c[RANGES])
     .where(subnets.c.network_id == sa.bindparam('network'))
     .order_by(subnets.c.created_at, subnets.c.id)
 )
@@ -55,7 +57,7 @@ SUBNETS_ON = Among(
 
 def _add_subnets(work: Work, documents: list[Document]) -> None:
     """Add the subnets of each network, oldest first, and their address scopes."""
-    rows = SUBNETS_ON.find(work.connection, ids_of(documents))
+    rows = SUBNETS_ON.rows(work.connection, ids_of(documents))
     on = grouped((network_id, rest) for network_id, *rest in rows)
     for document in documents:
         document.update(subnets=[], ipv4_address_scope=None, ipv6_address_scope=None)
@@ -116,12 +118,12 @@ def _usable(context: Context) -> Clause:
 
 def wires(work: Work, network_ids: Iterable[str]) -> dict[str, Document]:
     """Name and MTU of these networks, by ID, regardless of their owners: visible to everybody with a port on them."""
-    return {wire['id']: wire for wire in dicts(WIRES.find(work.connection, set(network_ids)))}
+    return {wire['id']: wire for wire in dicts(WIRE, WIRES.rows(work.connection, set(network_ids)))}
 
 
 def ranges_on(work: Work, network_id: str) -> list[Document]:
     """The address ranges of the network's subnets; `last_address` is the address assigned last."""
-    return dicts(work.connection.execute(RANGES_ON, {'network': network_id}))
+    return dicts(RANGES, fetch(work.connection, RANGES_ON, {'network': network_id}))
 
 
 def subnets_of(work: Work, network_ids: Iterable[str]) -> list[Document]:

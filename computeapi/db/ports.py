@@ -64,8 +64,8 @@ def _policy_of(port: Document) -> str | None:
 
 def _relations(work: Work, port_ids: list[str]) -> tuple[dict[str, list[Document]], dict[str, list[str]]]:
     """By port, the addresses in the order in which they were assigned, and the IDs of the security groups."""
-    rows = RELATIONS_OF.find(work.connection, port_ids).all()
-    given = sorted((row for row in rows if row.number is not None), key=lambda row: row.number)
+    rows = RELATIONS_OF.rows(work.connection, port_ids)
+    given = sorted((row for row in rows if row[3] is not None), key=lambda row: row[3])
     joined = sorted((group_id, port_id) for port_id, group_id, _, number in rows if number is None)
     return (
         grouped((port_id, {'subnet_id': subnet_id, 'ip_address': address}) for port_id, subnet_id, address, _ in given),

@@ -9,7 +9,7 @@ from computeapi import errors
 from computeapi.context import Context
 from computeapi.db.listing import Clause
 from computeapi.db.network_collection import Collection, Document, Work, ids_of, own_or_shared, shared
-from computeapi.db.records import grouped
+from computeapi.db.records import Among, grouped
 from computeapi.db.tables.network import networks, ports, qos_policies, qos_rules
 
 MINIMUM_BANDWIDTH, MINIMUM_PACKET_RATE = 'minimum_bandwidth', 'minimum_packet_rate'
@@ -29,6 +29,12 @@ RESOURCES = {
     (MINIMUM_PACKET_RATE, 'any'): 'NET_PACKET_RATE_KILOPACKET_PER_SEC',
 }
 """The resource classes that rules of these types and directions request."""
+
+LEAST = sa.func.coalesce(qos_rules.c.min_kbps, qos_rules.c.min_kpps, 0)
+REQUESTED = Among(
+    sa.select(*qos_rules.c['qos_policy_id', 'type', 'direction'], LEAST).where(LEAST > 0).order_by(qos_rules.c.id),
+    qos_rules.c.qos_policy_id,
+)
 
 
 def _visible_policies(context: Context) -> Clause:
@@ -76,10 +82,7 @@ def asked_resources(work: Work, policy_ids: Several[str | None]) -> dict[str | N
     wanted = [policy_id for policy_id in policy_ids if policy_id is not None]
     if not wanted:
         return {}
-    rules = qos_rules.c
-    least = sa.func.coalesce(rules.min_kbps, rules.min_kpps, 0)
-    statement = sa.select(rules.qos_policy_id, rules.type, rules.direction, least)
-    rows = work.connection.execute(statement.where(least > 0, rules.qos_policy_id.in_(wanted)).order_by(rules.id))
+    rows = REQUESTED.rows(work.connection, wanted)
     found = grouped((policy, (RESOURCES[kind, way], amount)) for policy, kind, way, amount in rows)
     return {policy_id: dict(resources) for policy_id, resources in found.items()}
 

@@ -142,23 +142,14 @@ class Among:
     ):
         self.parts, self.order = [(statement, column), *more], order
 
-    def find(
+    def rows(
         self, connection: sa.Connection, values: Collection[Any], parameters: Mapping[str, Any] | None = None
-    ) -> sa.CursorResult[*tuple[Any, ...]]:
+    ) -> Sequence[Row]:
         """The rows with one of these values; parameters: further parameters of the statement."""
-        return connection.execute(*self._found_by(connection, values, parameters))
-
-    def rows(self, connection: sa.Connection, values: Collection[Any]) -> Sequence[Row]:
-        """The rows with one of these values, as mere sequences."""
-        return fetch(connection, *self._found_by(connection, values))
-
-    def _found_by(
-        self, connection: sa.Connection, values: Collection[Any], parameters: Mapping[str, Any] | None = None
-    ) -> tuple[Any, Mapping[str, Any]]:
-        """A statement and its parameters."""
+        more = parameters or {}
         if len(values) == 1:
-            return self._one, {**(parameters or {}), 'value': next(iter(values))}
-        return self._several(connection.dialect.name), {**(parameters or {}), 'values': list(values)}
+            return fetch(connection, self._one, {**more, 'value': next(iter(values))})
+        return fetch(connection, self._several(connection.dialect.name), {**more, 'values': list(values)})
 
     @functools.cached_property
     def _one(self) -> Any:
@@ -166,28 +157,28 @@ class Among:
 
     @functools.cache  # noqa: B019  There are few, one for each statement.
     def _several(self, dialect: str) -> Any:
-        return self._where(functools.partial(_is_among, dialect))
+        return self._where(lambda column: is_among(dialect, column, 'values'))
 
     def _where(self, holds: Callable[[sa.ColumnElement[Any]], sa.ColumnElement[bool]]) -> Any:
         first, *more = (statement.where(holds(column)) for statement, column in self.parts)
         return sa.union_all(first, *more).order_by(*self.order) if more else first
 
 
-def _is_among(dialect: str, column: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
-    """Whether a column has one of the `values`: a single array parameter on databases that support it; elsewhere the
-    list is expanded into the text of the statement each time."""
+def is_among(dialect: str, column: sa.ColumnElement[Any], parameter: str) -> sa.ColumnElement[bool]:
+    """Whether a column has one of the values of a parameter: a single array on databases that support it; elsewhere
+    the list is expanded into the text of the statement each time."""
     if dialect == 'postgresql':
-        return column == sa.any_(sa.bindparam('values', type_=sa.ARRAY(column.type)))
+        return column == sa.any_(sa.bindparam(parameter, type_=sa.ARRAY(column.type)))
     if dialect == 'sqlite':
-        values = sa.func.json_each(sa.bindparam('values', type_=sa.JSON)).table_valued('value')
+        values = sa.func.json_each(sa.bindparam(parameter, type_=sa.JSON)).table_valued('value')
         return column.in_(sa.select(values.c.value))
-    return column.in_(sa.bindparam('values', expanding=True))
+    return column.in_(sa.bindparam(parameter, type_=column.type, expanding=True))
 
 
-def dicts(result: sa.Result[Any]) -> list[dict[str, Any]]:
+def dicts(names: Iterable[str], rows: Iterable[Row]) -> list[dict[str, Any]]:
     """The rows by column name; `mappings()` looks up each value by itself, which takes twice as long."""
-    names = tuple(result.keys())
-    return [dict(zip(names, row, strict=True)) for row in result]
+    keys = tuple(names)
+    return [dict(zip(keys, row, strict=True)) for row in rows]
 
 
 def grouped(pairs: Iterable[tuple[K, T]]) -> dict[K, list[T]]:

@@ -110,7 +110,7 @@ AROUND = Among(
 def around_ports(work: Work, port_ids: Iterable[str]) -> dict[str, tuple[Document, list[str]]]:
     """By port, the name and MTU of its network, regardless of who owns that, and the floating addresses of the port."""
     found: dict[str, tuple[Document, list[str]]] = {}
-    for port_id, name, mtu, address in AROUND.find(work.connection, list(port_ids)):
+    for port_id, name, mtu, address in AROUND.rows(work.connection, list(port_ids)):
         _, leading = found.setdefault(port_id, ({'name': name, 'mtu': mtu}, []))
         if address is not None:
             leading.append(address)

@@ -74,8 +74,8 @@ def default_group(work: Work, project_id: str) -> str | None:
 def names(work: Work, ids: Iterable[str]) -> dict[str, str]:
     """The names of those of the groups that the caller may see, by ID."""
     caller = {CALLER: work.context.project_id}
-    found = VISIBLE_NAMES[work.context.is_admin].find(work.connection, set(ids), caller)
-    return {row.id: row.name for row in found}
+    rows = VISIBLE_NAMES[work.context.is_admin].rows(work.connection, set(ids), caller)
+    return {row[0]: row[1] for row in rows}
 
 
 def stateful_groups(work: Work, project_id: str, ids: Iterable[str]) -> dict[str, bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -13,7 +14,7 @@ from computeapi.context import Context
 from computeapi.db import index_scans, listing
 from computeapi.db.index_scans import IndexScan
 from computeapi.db.listing import NO_MARKER, Clause, Page
-from computeapi.db.records import Rows
+from computeapi.db.records import Rows, is_among
 from computeapi.db.servers import Server
 from computeapi.db.tables.servers import Migration, migrations, servers
 from computeapi.states import MigrationStatus, MigrationType
@@ -38,12 +39,6 @@ BY_AGE = index_scans.index_of(migrations, 'ix_migrations_created_at_id')
 OF_EXISTING_SERVERS = sa.exists().where(servers.c.uuid == migrations.c.server_id, servers.c.deleted_at.is_(None))
 """Migrations of deleted servers are not shown."""
 LISTED = MIGRATIONS.select.where(OF_EXISTING_SERVERS)
-OF_SERVER = MIGRATIONS.select.where(
-    migrations.c.server_id == sa.bindparam('its_server'),
-    migrations.c.status.in_(sa.bindparam('statuses', expanding=True)),
-).order_by(migrations.c.id.desc())
-LIVE, LATEST = OF_SERVER.where(migrations.c.migration_type == MigrationType.LIVE), OF_SERVER.limit(1)
-LATEST_EVACUATION = LATEST.where(migrations.c.migration_type == MigrationType.EVACUATION)
 
 
 def insert(
@@ -83,7 +78,8 @@ def get(connection: sa.Connection, migration_id: int) -> Migration | None:
 
 def live(connection: sa.Connection, server_id: str, statuses: Collection[str]) -> list[Migration]:
     """The server's live migrations in one of these statuses, newest first."""
-    return MIGRATIONS.all(connection, LIVE, {'its_server': server_id, 'statuses': list(statuses)})
+    query = _of_server(connection.dialect.name, MigrationType.LIVE)
+    return MIGRATIONS.all(connection, query, {'its_server': server_id, 'statuses': list(statuses)})
 
 
 def note_plugged(connection: sa.Connection, server_id: str, told: Mapping[str, str]) -> None:
@@ -97,13 +93,24 @@ def note_plugged(connection: sa.Connection, server_id: str, told: Mapping[str, s
 
 def latest(connection: sa.Connection, server_id: str, statuses: Collection[str]) -> Migration | None:
     """The server's newest migration in one of these statuses."""
-    return MIGRATIONS.first(connection, LATEST, {'its_server': server_id, 'statuses': list(statuses)})
+    query = _of_server(connection.dialect.name, limit=1)
+    return MIGRATIONS.first(connection, query, {'its_server': server_id, 'statuses': list(statuses)})
 
 
 def evacuation_of(connection: sa.Connection, server_id: str) -> Migration | None:
     """The newest evacuation of the server that is not over."""
-    going = {'its_server': server_id, 'statuses': [MigrationStatus.ACCEPTED]}
-    return MIGRATIONS.first(connection, LATEST_EVACUATION, going)
+    query = _of_server(connection.dialect.name, MigrationType.EVACUATION, limit=1)
+    return MIGRATIONS.first(connection, query, {'its_server': server_id, 'statuses': [MigrationStatus.ACCEPTED]})
+
+
+@functools.cache
+def _of_server(dialect: str, migration_type: MigrationType | None = None, limit: int | None = None) -> sa.Select[Any]:
+    """The migrations of a server, of one type or all, in some statuses, newest first."""
+    of_server = migrations.c.server_id == sa.bindparam('its_server')
+    query = MIGRATIONS.select.where(of_server, is_among(dialect, migrations.c.status, 'statuses'))
+    if migration_type is not None:
+        query = query.where(migrations.c.migration_type == migration_type)
+    return query.order_by(migrations.c.id.desc()).limit(limit)
 
 
 def are_under_way(connection: sa.Connection, host: str) -> bool:

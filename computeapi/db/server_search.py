@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from computeapi.db import index_scans, listing, server_lookups, server_tagged
+from computeapi.db.constant_queries import Row
 from computeapi.db.index_scans import IndexScan, Place
 from computeapi.db.listing import UNKNOWN_MARKER, Clause, Page
 from computeapi.db.records import Rows
@@ -151,7 +152,7 @@ class Pager:
         return None if self.marker is None else [self._held(column.name) for column in scan.order]
 
     def _scanned(self, some: Sequence[IndexScan], where: Sequence[Clause]) -> list[Any]:
-        found: list[sa.Row[Any]] = []
+        found: list[Row] = []
         for scan, after in self._further(some):
             room = None if self.page.limit is None else self.page.limit - len(found)
             if room != 0:
@@ -167,7 +168,7 @@ class Pager:
         """
         if self.page.limit is None:
             return Found(self._scanned([scan], where))
-        found, end, looked_at = list[sa.Row[Any]](), self._place(scan), 0
+        found, end, looked_at = list[Row](), self._place(scan), 0
         for number, size in enumerate(self._stretches(self.page.limit)):
             will_be_full = len(found) * self.search.max_examined >= self.page.limit * looked_at
             if number == 1 and not will_be_full and (told := otherwise()) is not None:

@@ -31,8 +31,9 @@ from computeapi.db.tables.volume import (
 )
 
 HELD = volume_attachments.c
+ATTACHMENT = ('attachment_id', 'server_id', 'host', 'device', 'attached_at')
 ATTACHED = Among(
-    sa.select(HELD.volume_id, HELD.id.label('attachment_id'), HELD.server_id, HELD.host, HELD.device, HELD.attached_at)
+    sa.select(HELD.volume_id, HELD.id, HELD.server_id, HELD.host, HELD.device, HELD.attached_at)
     .where(HELD.status == 'attached')
     .order_by(HELD.attached_at, HELD.id),
     HELD.volume_id,
@@ -42,9 +43,8 @@ ATTACHED = Among(
 def _attached(connection: sa.Connection, volume_ids: Collection[str]) -> dict[str, tuple[Facts, ...]]:
     """The active attachments of each volume."""
     found: dict[str, tuple[Facts, ...]] = dict.fromkeys(volume_ids, ())
-    for row in ATTACHED.find(connection, volume_ids).mappings() if volume_ids else ():
-        facts = dict(row)
-        found[facts.pop('volume_id')] += (facts,)
+    for volume_id, *values in ATTACHED.rows(connection, volume_ids) if volume_ids else ():
+        found[volume_id] += (dict(zip(ATTACHMENT, values, strict=True)),)
     return found
 
 
