@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Set
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
+from keystoneauth1.adapter import Adapter
 from keystoneauth1.exceptions import EndpointNotFound, OptionError
 from keystoneauth1.identity.base import BaseIdentityPlugin
 from keystoneauth1.plugin import BaseAuthPlugin
 from keystoneauth1.session import Session
-from openstack.proxy import Proxy
 from oslo_config import cfg
 
 from computeapi.backends.encryption import Cipher
@@ -112,24 +112,24 @@ def check_service(conf: cfg.ConfigOpts, neighbour: CheckedService) -> HealthRepo
     """Log in, find the service and read something there."""
     service = NeighbourService(conf, *neighbour[:4])
     with service.translating_errors(ITSELF):
-        proxy = service.proxy(ITSELF, Proxy)
+        adapter = service.adapter(ITSELF)
         who, missing = _whoami(own_auth(conf, neighbour.group), service.session, ROLES)
-        data = _located(service, proxy)
+        data = _located(service, adapter)
         if data is None:
             return HealthReport(
                 Health.WRONG, f'The catalog has no {neighbour.service_type} service with API v{neighbour.major}.'
             )
-        proxy.get(neighbour.path, raise_exc=True)
+        adapter.get(neighbour.path)
     words = f'{_versions(data)} at {data.url}, as {who}'
     if neighbour.microversion and (data.max_microversion or (0, 0)) < neighbour.microversion:
         return HealthReport(Health.WRONG, f'{words}: {_dotted(neighbour.microversion)} is required')
     return HealthReport(Health.LACKING, f'{words}: it lacks {missing}') if missing else HealthReport(Health.OK, words)
 
 
-def _located(service: NeighbourService, proxy: Proxy) -> Any:
+def _located(service: NeighbourService, adapter: Adapter) -> Any:
     """The endpoint data; None if the catalog has none, or the service does not speak the needed version."""
     try:
-        found = proxy.get_endpoint_data()
+        found = adapter.get_endpoint_data()
     except ValueError:
         # keystoneauth raises this if region, interface or name match nothing in the catalog.
         return None

@@ -11,27 +11,24 @@ import html
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from typing import Any
 from weakref import WeakValueDictionary
 
-import requests
 from keystoneauth1 import exceptions, loading
+from keystoneauth1.adapter import Adapter
 from keystoneauth1.discover import EndpointData, get_discovery
 from keystoneauth1.loading.adapter import process_conf_options
 from keystoneauth1.loading.session import Session as SessionLoader
 from keystoneauth1.plugin import BaseAuthPlugin
 from keystoneauth1.service_token import ServiceTokenAuthWrapper
 from keystoneauth1.session import Session
-from openstack.connection import Connection
-from openstack.proxy import Proxy
 from oslo_config import cfg
 
+from computeapi.backends.direct_session import DirectSession
 from computeapi.backends.encryption import Cipher
 from computeapi.context import FROM_THE_VERSION, Context
 from computeapi.errors import Error, Forbidden, NeighbourAway, NotAuthenticated
 
-ProxyType = TypeVar('ProxyType', bound=Proxy)
 Ask = Callable[..., Any]
 """Calls a service: (url, method, ...), like Session.request."""
 Refusals = Mapping[Any, Callable[[str], Error]]
@@ -125,7 +122,7 @@ class NeighbourService(ServiceAuth):
     @functools.cached_property
     def session(self) -> Session:
         session = RetryingSessionLoader().load_from_conf_options(self.conf, self.group, auth=self.own_auth)
-        remember_environment(session.session)
+        session.session = DirectSession(session.session.adapters)
         for around in self.around:
             session.request = around(self.name_at, session.request)  # type: ignore[method-assign]
         return session
@@ -136,17 +133,10 @@ class NeighbourService(ServiceAuth):
         root = login and FROM_THE_VERSION.sub('', login).rstrip('/')
         return 'Keystone' if root and url.startswith(root) else self.name
 
-    @functools.cached_property
-    def connection(self) -> Connection:
-        """openstacksdk's proxies ask it about caches and metrics, which are not used here."""
-        return Connection(session=self.session)
-
-    def proxy(self, context: Context, kind: type[ProxyType]) -> ProxyType:
-        """The service for this caller, as a proxy of openstacksdk."""
+    def adapter(self, context: Context) -> Adapter:
+        """The service for this caller."""
         request_id = context.global_request_id or context.request_id
-        made = kind(self.session, auth=self.auth(context), global_request_id=request_id, **self.options)
-        made._connection = self.connection
-        return made
+        return Adapter(self.session, auth=self.auth(context), global_request_id=request_id, **self.options)
 
     @contextmanager
     def translating_errors(self, context: Context, refusals: Refusals | None = None) -> Iterator[None]:
@@ -212,21 +202,6 @@ class RetryingSession(Session):
 
 class RetryingSessionLoader(SessionLoader):
     plugin_class = RetryingSession
-
-
-def remember_environment(session: requests.Session) -> None:
-    """Make the session read the proxies and certificates from its environment once for each host, not at each request,
-    of which this takes a quarter."""
-    merge = session.merge_environment_settings
-
-    @functools.lru_cache(maxsize=64)
-    def merge_for_host(scheme: str, host: str, *settings: Any) -> Any:
-        return merge(f'{scheme}://{host}', {}, *settings)
-
-    def merge_once(url: Any, proxies: Any, *settings: Any) -> Any:
-        return merge(url, proxies, *settings) if proxies else merge_for_host(*urlsplit(url)[:2], *settings)
-
-    session.merge_environment_settings = merge_once  # type: ignore[assignment, method-assign]
 
 
 class DelegatingAuth(BaseAuthPlugin):
@@ -364,8 +339,8 @@ def translating_keystone_errors() -> Iterator[None]:
 
 
 def status_of(error: Exception) -> int | None:
-    """The HTTP status of an error of keystoneauth or openstacksdk, if any."""
-    found = getattr(error, 'http_status', None) or getattr(error, 'status_code', None)
+    """The HTTP status of an error of keystoneauth, if any."""
+    found = getattr(error, 'http_status', None)
     return found if isinstance(found, int) else None
 
 

@@ -5,7 +5,6 @@ from urllib.parse import quote
 
 from keystoneauth1.access import create
 from keystoneauth1.identity.v3 import Password
-from openstack.proxy import Proxy
 from oslo_config import cfg
 
 from computeapi.backends.neighbour import NeighbourService, Refusals
@@ -30,14 +29,13 @@ class KeystoneIdentity:
             raise NotAuthenticated()
         refusals = dict.fromkeys((400, 404), lambda words: NotAuthenticated())
         with self.service.translating_errors(ITSELF, refusals):
-            proxy = self.service.proxy(ITSELF, Proxy)
-            found = proxy.get('/auth/tokens', headers={'X-Subject-Token': token}, raise_exc=True)
+            found = self.service.adapter(ITSELF).get('/auth/tokens', headers={'X-Subject-Token': token})
         return context_of(create(resp=found, auth_token=token))
 
     def authenticate_password(self, user_name: str, password: str, address: str | None = None) -> Context:
         refusals = dict.fromkeys((400, 401, 403), lambda words: NotAuthenticated())
         with self.service.translating_errors(ITSELF, refusals):
-            url = self.service.proxy(ITSELF, Proxy).get_endpoint() or ''
+            url = self.service.adapter(ITSELF).get_endpoint() or ''
             # Without a scope, the token is for the user's default project, if it has one.
             login = Password(url, username=user_name, password=password, user_domain_id=DEFAULT_DOMAIN)
             return context_of(login.get_access(self.service.session))
@@ -48,7 +46,7 @@ class KeystoneIdentity:
         refusals: Refusals = {401: lambda words: NotAuthenticated(), 403: Forbidden, 404: NotFound}
         try:
             with self.service.translating_errors(context, refusals):
-                self.service.proxy(context, Proxy).get(f'/projects/{quote(project_id, safe="")}', raise_exc=True)
+                self.service.adapter(context).get(f'/projects/{quote(project_id, safe="")}')
         except NotFound:
             return False
         except (NotAuthenticated, Forbidden):

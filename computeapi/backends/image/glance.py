@@ -1,8 +1,4 @@
-"""Images of a Glance.
-
-JSON bodies are used directly: openstacksdk's Image renames properties, changes their types, and cannot hold all of
-them.
-"""
+"""Images of a Glance."""
 
 import builtins
 import functools
@@ -14,7 +10,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import requests
-from openstack.image.v2._proxy import Proxy
 from oslo_config import cfg
 from oslo_utils.uuidutils import is_uuid_like
 
@@ -84,9 +79,6 @@ class GlanceImages:
 
         return Signatures(self.service.conf)
 
-    def proxy(self, context: Context) -> Proxy:
-        return self.service.proxy(context, Proxy)
-
     def translating_errors(
         self, context: Context, image_id: str = '', refusals: Refusals | None = None
     ) -> AbstractContextManager[None]:
@@ -102,12 +94,12 @@ class GlanceImages:
 
     def address(self, context: Context) -> str | None:
         with self.translating_errors(context):
-            return VERSION.sub('', self.proxy(context).get_endpoint() or '')
+            return VERSION.sub('', self.service.adapter(context).get_endpoint() or '')
 
     def get(self, context: Context, image_id: str) -> Image:
         path = _path(image_id)
         with self.translating_errors(context, image_id):
-            return image_of(self.proxy(context).get(path, raise_exc=True).json())
+            return image_of(self.service.adapter(context).get(path).json())
 
     def get_many(self, context: Context, image_ids: Iterable[str]) -> dict[str, Image]:
         missing = {image_id for image_id in image_ids if is_uuid_like(image_id)}
@@ -140,11 +132,11 @@ class GlanceImages:
     def _all(self, context: Context, query: Filters, limit: int, marker: str | None) -> Iterator[Image]:
         """All images that match the query, page by page."""
         unknown = dict.fromkeys((403, 404), lambda words: _no_such_marker(marker or '')) if marker else {}
-        proxy, more = self.proxy(context), limit > 0
+        glance, more = self.service.adapter(context), limit > 0
         while more:
             place = {'limit': limit} if marker is None else {'limit': limit, 'marker': marker}
             with self.translating_errors(context, refusals=unknown):
-                page = proxy.get('/images', params=query | place, raise_exc=True).json()
+                page = glance.get('/images', params=query | place).json()
             yield from map(image_of, page['images'])
             more = 'next' in page and bool(page['images'])
             marker = page['images'][-1]['id'] if more else None
@@ -153,7 +145,7 @@ class GlanceImages:
         wanted = {'id': image_id} if image_id is not None else {}
         body = body_of({'name': name, 'visibility': 'private', **wanted, **kwargs})
         with self.translating_errors(context, image_id or ''):
-            return image_of(self.proxy(context).post('/images', json=body, raise_exc=True).json())
+            return image_of(self.service.adapter(context).post('/images', json=body).json())
 
     def upload(self, context: Context, image_id: str, data: Iterable[bytes]) -> Image:
         path, pieces = f'{_path(image_id)}/file', Pieces(data)
@@ -162,7 +154,7 @@ class GlanceImages:
         once = {'connect_retries': 0, 'status_code_retries': 0, 'allow_reauth': False, 'redirect': False}
         try:
             with self.translating_errors(context, image_id):
-                self.proxy(context).put(path, data=iter(pieces), headers=headers, raise_exc=True, **once)
+                self.service.adapter(context).put(path, data=iter(pieces), headers=headers, **once)
         except Conflict:
             # The failed upload may have been reset since.
             if self.get(context, image_id).status in ('saving', 'queued'):
@@ -177,7 +169,7 @@ class GlanceImages:
     def download(self, context: Context, image_id: str) -> Iterator[bytes]:
         path = f'{_path(image_id)}/file'
         with self.translating_errors(context, image_id):
-            response = self.proxy(context).get(path, stream=True, raise_exc=True)
+            response = self.service.adapter(context).get(path, stream=True)
         if response.status_code == 204:
             raise ImageNotActive(id=image_id)
         return self._pieces(response)
@@ -204,15 +196,15 @@ class GlanceImages:
     def update(self, context: Context, image_id: str, **kwargs: Any) -> Image:
         path = _path(image_id)
         with self.translating_errors(context, image_id):
-            proxy = self.proxy(context)
-            known = image_of(proxy.get(path, raise_exc=True).json()).properties if 'properties' in kwargs else {}
+            glance = self.service.adapter(context)
+            known = image_of(glance.get(path).json()).properties if 'properties' in kwargs else {}
             changes = [*patch(known, kwargs)]
-            return image_of(proxy.patch(path, json=changes, headers={'Content-Type': PATCH}, raise_exc=True).json())
+            return image_of(glance.patch(path, json=changes, headers={'Content-Type': PATCH}).json())
 
     def delete(self, context: Context, image_id: str) -> None:
         path = _path(image_id)
         with self.translating_errors(context, image_id):
-            self.proxy(context).delete(path, raise_exc=True)
+            self.service.adapter(context).delete(path)
 
 
 class Pieces:

@@ -1,4 +1,4 @@
-"""A Placement service, called with openstacksdk's adapter.
+"""A Placement service.
 
 Providers and consumers have generations: a writer states which one it has read, and is refused after a concurrent
 change.
@@ -9,8 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from typing import Any
 from urllib.parse import urlencode
 
-from openstack.exceptions import raise_from_response
-from openstack.placement.v1._proxy import Proxy
+from keystoneauth1.exceptions import from_response
 from oslo_config import cfg
 from requests import Response
 
@@ -171,14 +170,15 @@ class PlacementService:
 
     def _request(self, method: str, path: str, body: Mapping[str, Any] | None = None, *, missing: bool = False) -> Any:
         """The answer as JSON. missing: return None for a 404 instead of raising an error."""
-        proxy = self.service.proxy(ITSELF, Proxy)
         with self.service.translating_errors(ITSELF):
-            answer = proxy.request(path, method, json=body, microversion=MICROVERSION)
+            placement = self.service.adapter(ITSELF)
+            answer = placement.request(path, method, json=body, microversion=MICROVERSION, raise_exc=False)
             if missing and answer.status_code == 404:
                 return None
             if answer.status_code in (400, 409):
                 raise _refusal(answer)
-            raise_from_response(answer)
+            if answer.status_code >= 400:
+                raise from_response(answer, method, path)
         return answer.json() if answer.content else None
 
 

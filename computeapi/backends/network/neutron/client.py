@@ -1,14 +1,10 @@
-"""Calls Neutron, and translates its errors.
-
-Its documents are used as they are: openstacksdk's classes for them take as long as the request itself.
-"""
+"""Calls Neutron, and translates its errors."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
 
-from openstack.proxy import Proxy
 from oslo_config import cfg
 
 from computeapi import errors
@@ -66,8 +62,8 @@ class NeutronClient:
     ) -> Any:
         """The answer as JSON; None if it is empty."""
         with self.service.translating_errors(context, REFUSALS):
-            neutron = self.service.proxy(context, Proxy)
-            answer = neutron.request(path, method, json=body, headers=headers, params=params, raise_exc=True)
+            neutron = self.service.adapter(context)
+            answer = neutron.request(path, method, json=body, headers=headers, params=params)
             return answer.json() if answer.content else None
 
     def one(self, context: Context, kind: str, method: str, path: str, **kwargs: Any) -> Document:

@@ -1,20 +1,29 @@
 """Attachments of volumes to servers, by the attachment API of Cinder's version 3.44 and later."""
 
 import builtins
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
-from openstack import utils
-from openstack.block_storage.v3._proxy import Proxy
+from keystoneauth1.adapter import Adapter
 
 from computeapi.backends.volume import Attachment
-from computeapi.backends.volume.cinder.base import REFUSALS, CinderBase
+from computeapi.backends.volume.cinder.base import (
+    REFUSALS,
+    CinderBase,
+    Document,
+    act,
+    create,
+    get,
+    newest_version,
+    pages,
+)
 from computeapi.backends.volume.cinder.records import attachment_of
 from computeapi.backends.volume.cinder.volumes import MAX_ITEMS, missing_volume
 from computeapi.context import Context
 from computeapi.errors import AttachmentNotFound, Error, Invalid, NotSupported
 
-NEEDED = '3.44'
+NEEDED = (3, 44)
 PASSING, TRIES = (500, 504), 5
 """The statuses that Cinder returns while its hosts are busy with a volume, and the number of tries in that case."""
 
@@ -31,16 +40,15 @@ class CinderUse(CinderBase):
     ) -> str:
         refusals = {**REFUSALS, 400: not_available}
         with self.client(context, missing_volume(volume_id), refusals) as cinder:
-            if not utils.supports_microversion(cinder, NEEDED):
-                raise NotSupported(f'Attaching volumes requires version {NEEDED} of the API of Cinder.')
-            asked = {'volume_id': volume_id, 'instance_id': server_id}
-            held = [each.id for each in cinder.attachments(details=False, all_projects=True, **asked)]
+            if (newest_version(cinder) or ()) < NEEDED:
+                raise NotSupported('Attaching volumes requires version 3.44 of the API of Cinder.')
+            held = [each['id'] for each in held_by(cinder, volume_id=volume_id, instance_id=server_id)]
             if others := [each for each in held if each != beside]:
                 return str(others[0])
             if beside is not None and beside not in held:
                 raise AttachmentNotFound(id=beside)
-            made = cinder.create_attachment(volume_id, instance=server_id, connector=connector)
-            return str(made.id)
+            facts = {'volume_uuid': volume_id, 'instance_uuid': server_id, 'connector': connector}
+            return str(create(cinder, 'attachment', facts)['id'])
 
     def attachments(
         self, context: Context, *, server_ids: Collection[str] = (), volume_id: str | None = None
@@ -53,13 +61,13 @@ class CinderUse(CinderBase):
             # There may be more than one page.
             asked['limit'] = MAX_ITEMS
         with self.client(context) as cinder:
-            found = [attachment_of(each) for each in cinder.attachments(details=False, all_projects=True, **asked)]
+            found = [attachment_of(each) for each in held_by(cinder, **asked)]
         return [each for each in found if not server_ids or each.server_id in server_ids]
 
     def connect(self, context: Context, attachment_id: str, connector: Mapping[str, Any]) -> None:
         refusals = {**REFUSALS, 400: not_available}
         with self.client(context, lambda words: AttachmentNotFound(id=attachment_id), refusals) as cinder:
-            patient(cinder).update_attachment(attachment_id, connector=dict(connector))
+            reconnect(cinder, attachment_id, connector)
 
     def connection(self, context: Context, server_id: str, volume_id: str, host: str) -> dict[str, Any]:
         """How that host connects to the server's volume, including secrets: `driver_volume_type`, and what that kind of
@@ -68,36 +76,49 @@ class CinderUse(CinderBase):
         with self.client(context, lambda words: AttachmentNotFound(id=volume_id)) as cinder:
             if len(held) > 1:
                 # One for each of two hosts, while the server moves.
-                users = {use['attachment_id']: use['host_name'] for use in cinder.get_volume(volume_id).attachments}
+                users = {
+                    use['attachment_id']: use['host_name'] for use in get(cinder, 'volume', volume_id)['attachments']
+                }
                 held = [each for each in held if users.get(each) == host]
             if not held:
                 raise AttachmentNotFound(id=f'of volume {volume_id} on host {host}')
-            return dict(cinder.get_attachment(held[0]).connection_info or {})
+            return dict(get(cinder, 'attachment', held[0])['connection_info'] or {})
 
     def complete(self, context: Context, attachment_id: str, connector: Mapping[str, Any] | None = None) -> None:
         with self.client(context, lambda words: AttachmentNotFound(id=attachment_id)) as cinder:
             if connector is not None:
-                patient(cinder).update_attachment(attachment_id, connector=dict(connector))
-            cinder.complete_attachment(attachment_id)
+                reconnect(cinder, attachment_id, connector)
+            act(cinder, 'attachment', attachment_id, 'os-complete')
 
     def begin_detaching(self, context: Context, volume_id: str) -> None:
         with self.client(context, missing_volume(volume_id)) as cinder:
-            cinder.begin_volume_detaching(volume_id)
+            act(cinder, 'volume', volume_id, 'os-begin_detaching')
 
     def stop_detaching(self, context: Context, volume_id: str) -> None:
         with self.client(context, missing_volume(volume_id)) as cinder:
-            cinder.abort_volume_detaching(volume_id)
+            act(cinder, 'volume', volume_id, 'os-roll_detaching')
 
     def release(self, context: Context, attachment_id: str) -> None:
-        with self.client(context) as cinder:
-            patient(cinder).delete_attachment(attachment_id)
+        gone = suppress(AttachmentNotFound)
+        with gone, self.client(context, lambda words: AttachmentNotFound(id=attachment_id)) as cinder:
+            patient(cinder).delete(f'/attachments/{attachment_id}')
 
 
 def not_available(words: str) -> Error:
     return Invalid(f'Invalid input received: {words}')
 
 
-def patient(cinder: Proxy) -> Proxy:
+def held_by(cinder: Adapter, **query: Any) -> Iterator[Document]:
+    """The attachments that match the query, of all projects."""
+    return pages(cinder, '/attachments', 'attachments', all_tenants=True, **query)
+
+
+def reconnect(cinder: Adapter, attachment_id: str, connector: Mapping[str, Any]) -> None:
+    """Set where the attachment is used from."""
+    patient(cinder).put(f'/attachments/{attachment_id}', json={'attachment': {'connector': connector}})
+
+
+def patient(cinder: Adapter) -> Adapter:
     """Retries requests for a while if Cinder did not finish them."""
     cinder.retriable_status_codes, cinder.status_code_retries = [*PASSING], TRIES - 1
     return cinder
