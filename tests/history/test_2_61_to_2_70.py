@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.api.servers.conftest import BOB, IMAGE, NETWORK
+from tests.api.servers.conftest import BOB, IMAGE, NETWORK, ROOT_VOLUME
 from tests.history.conftest import ADMIN, OTHER
 
 
@@ -72,8 +72,7 @@ def test_2_66_what_changed_before_a_time(api, server, act):
 
 
 def test_2_67_new_volumes_of_a_server_have_a_type(cloud, create, boot, api):
-    disk = {'source_type': 'image', 'destination_type': 'volume', 'uuid': IMAGE, 'boot_index': 0, 'volume_size': 1}
-    disks = {'imageRef': None, 'block_device_mapping_v2': [disk | {'volume_type': 'multiattach'}]}
+    disks = {'imageRef': None, 'block_device_mapping_v2': [ROOT_VOLUME | {'volume_type': 'multiattach'}]}
     assert create('2.66', **disks).status == 400
     (attached,) = api.get(f'/servers/{boot("2.67", **disks)}/os-volume_attachments', as_=BOB).json['volumeAttachments']
     assert cloud.volumes.get(cloud.bob, attached['volumeId']).volume_type == 'multiattach'

@@ -1,6 +1,6 @@
 """From Ussuri to Xena."""
 
-from tests.api.servers.conftest import BOB, IMAGE
+from tests.api.servers.conftest import BOB, IMAGE, ROOT_VOLUME
 from tests.history.conftest import ADMIN
 
 
@@ -55,8 +55,7 @@ def test_2_86_extra_specs_that_are_known_are_validated(api, cloud):
 
 
 def test_2_87_servers_on_volumes_are_rescued(cloud, boot, act, show):
-    disk = {'source_type': 'image', 'destination_type': 'volume', 'uuid': IMAGE, 'boot_index': 0, 'volume_size': 1}
-    server = boot(imageRef=None, block_device_mapping_v2=[disk])
+    server = boot(imageRef=None, block_device_mapping_v2=[ROOT_VOLUME])
     rescue = {'rescue_image_ref': cloud.image(properties={'hw_rescue_device': 'disk', 'hw_rescue_bus': 'usb'})}
     assert act(server, 'rescue', rescue, '2.86').status == 400
     assert act(server, 'rescue', rescue, '2.87').status == 200

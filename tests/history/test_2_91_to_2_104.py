@@ -1,6 +1,6 @@
 """From Yoga on."""
 
-from tests.api.servers.conftest import BOB, IMAGE
+from tests.api.servers.conftest import BOB, IMAGE, ROOT_VOLUME
 from tests.history.conftest import ADMIN
 
 KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl bob'
@@ -34,8 +34,7 @@ def test_2_92_key_pairs_are_only_imported(api):
 
 
 def test_2_93_servers_on_volumes_are_rebuilt(boot, act, cloud, show):
-    disk = {'source_type': 'image', 'destination_type': 'volume', 'uuid': IMAGE, 'boot_index': 0, 'volume_size': 1}
-    server, other = boot(imageRef=None, block_device_mapping_v2=[disk]), cloud.image()
+    server, other = boot(imageRef=None, block_device_mapping_v2=[ROOT_VOLUME]), cloud.image()
     assert act(server, 'rebuild', {'imageRef': other}, '2.92').status == 400
     assert act(server, 'rebuild', {'imageRef': other}, '2.93').status == 202
     assert show(server)['status'] == 'ACTIVE'

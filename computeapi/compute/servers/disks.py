@@ -15,7 +15,7 @@ from computeapi.compute.tasks.fence import OVERTAKEN, Superseded
 from computeapi.compute.tasks.job import Job
 from computeapi.context import Context
 from computeapi.db import block_devices, servers
-from computeapi.db.servers import BlockDevice, Server
+from computeapi.db.servers import BlockDevice, Server, is_volume_backed
 from computeapi.errors import (
     AttachmentNotFound,
     Error,
@@ -59,6 +59,10 @@ def attach_all(job: Job, devices: list[BlockDevice], **values: Any) -> None:
 
 def is_volume(device: BlockDevice) -> bool:
     return device.destination_type == 'volume'
+
+
+def is_root_on_volume(platform: Platform, server: Server) -> bool:
+    return is_volume_backed(server, platform.store.query(block_devices.of_servers, [server.uuid]))
 
 
 def name_local(devices: Sequence[BlockDevice], names: Sequence[str]) -> dict[str, str]:

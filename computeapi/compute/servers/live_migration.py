@@ -16,9 +16,9 @@ from computeapi.compute.tasks.job import Job, fault_of, unchanged
 from computeapi.compute.tasks.queue import thawed
 from computeapi.compute.tasks.transition import Requirement, Transition, beside
 from computeapi.context import Context
-from computeapi.db import allocations, block_devices, server_migrations, servers
+from computeapi.db import allocations, server_migrations, servers
 from computeapi.db.server_migrations import Migration
-from computeapi.db.servers import Server, is_volume_backed
+from computeapi.db.servers import Server
 from computeapi.db.tasks import Task
 from computeapi.errors import Invalid, MigrationNotFound, NotSupported
 from computeapi.states import GOING, MigrationStatus, MigrationType, TaskState, VMState
@@ -148,8 +148,8 @@ class LiveMigrations:
         self, context: Context, server: Server, host: str | None, force: bool, copies: bool | None
     ) -> None:
         """The same, in the transaction that claims an allocation on a host, after that host was checked."""
-        devices = self.changes.store.query(block_devices.of_servers, [server.uuid])
-        spec = moves.elsewhere(server, host, forced=force, on_volume=is_volume_backed(server, devices))
+        on_volume = disks.is_root_on_volume(self.platform, server)
+        spec = moves.elsewhere(server, host, forced=force, on_volume=on_volume)
 
         def check(found: HostState) -> None:
             self.platform.hypervisor.check_live_migration(server, found.name)

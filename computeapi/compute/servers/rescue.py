@@ -41,8 +41,8 @@ class Rescues:
         properties = self.properties(context, wanted) if wanted else server.image_properties
         disks.check_in_use(self.changes.platform, context, server, Conflict)
         can = self.changes.platform.hypervisor.capabilities_of(server.host)
-        possible = even_on_volume and Capability.RESCUE_ON_VOLUME in can
-        if not server.image_id and not (possible and properties.keys() >= NEEDED_ON_VOLUME):
+        possible = even_on_volume and Capability.RESCUE_ON_VOLUME in can and properties.keys() >= NEEDED_ON_VOLUME
+        if not possible and disks.is_root_on_volume(self.changes.platform, server):
             reason = 'Cannot rescue a volume-backed instance'
             raise Invalid(f'Instance {server.uuid} cannot be rescued: {reason}')
         self.changes.begin(context, server, RESCUE, {'image_id': wanted})

@@ -23,10 +23,10 @@ from computeapi.compute.tasks.fence import Superseded
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
-from computeapi.db import allocations, block_devices, flavors, server_migrations
+from computeapi.db import allocations, flavors, server_migrations
 from computeapi.db.flavors import Flavor
 from computeapi.db.server_migrations import Migration
-from computeapi.db.servers import Server, is_volume_backed
+from computeapi.db.servers import Server
 from computeapi.errors import Conflict, FlavorNotFound, Invalid
 from computeapi.states import RESIZE_STEPS, MigrationStatus, MigrationType, TaskState, VMState
 
@@ -85,7 +85,7 @@ class Resizes:
 
     def _check_flavor(self, server: Server, flavor: Flavor) -> None:
         """Invalid for a flavor that is too small for what the server was created from."""
-        on_volume = is_volume_backed(server, self.changes.store.query(block_devices.of_servers, [server.uuid]))
+        on_volume = disks.is_root_on_volume(self.platform, server)
         if not on_volume and flavor.root_gb == 0 and server.root_gb != 0:
             raise Invalid('Server disk was unable to be resized because: Resize to zero disk flavor is not allowed.')
         boot.check_new_flavor(server.image_properties, flavor, on_volume=on_volume)

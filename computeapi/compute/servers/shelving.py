@@ -110,7 +110,7 @@ class Shelves:
 
     def shelve(self, context: Context, server: Server) -> None:
         """Store an image of the server, and release its host at once or after a while."""
-        if not server.image_id:
+        if disks.is_root_on_volume(self.changes.platform, server):
             self.changes.begin(context, server, SHELVE)
             return
         name = shortened(server.name, after='-shelved')

@@ -14,6 +14,7 @@ from computeapi.compute.platform import Platform
 from computeapi.compute.quotas import Quotas, check_image_metadata
 from computeapi.compute.servers.changes import Changes, check
 from computeapi.compute.servers.creation.boot import MIN_SIZES
+from computeapi.compute.servers.disks import is_root_on_volume
 from computeapi.compute.tasks.job import Job, unchanged
 from computeapi.compute.tasks.queue import thawed
 from computeapi.compute.tasks.transition import Transition, beside
@@ -127,7 +128,7 @@ class ServerSnapshots:
     def create(self, context: Context, server: Server, name: str, metadata: Mapping[str, str]) -> str:
         """Begin an image of the server; returns its ID. For a server on volumes, volume snapshots are taken at once."""
         check(context, server, CREATE_IMAGE)
-        devices = self.devices(server)
+        devices = self.changes.store.query(block_devices.of_servers, [server.uuid])
         if is_volume_backed(server, devices):
             return self.of_volumes(context, server, name, inherited(server) | dict(metadata), devices)
         properties = described(context, server) | dict(metadata)
@@ -138,14 +139,11 @@ class ServerSnapshots:
     ) -> str:
         """Begin a backup, an image of which *rotation* are kept; returns its ID, even if it is deleted at once (0)."""
         check(context, server, CREATE_BACKUP)
-        if is_volume_backed(server, self.devices(server)):
+        if is_root_on_volume(self.changes.platform, server):
             raise Invalid('Backup is not supported for volume-backed instances.')
         properties = described(context, server) | dict(metadata) | {'image_type': 'backup', 'backup_type': kind}
         arguments = {'backup_type': kind, 'rotation': min(rotation, MAX_BACKUPS)}
         return self.begin(context, server, CREATE_BACKUP, name, properties, arguments)
-
-    def devices(self, server: Server) -> list[BlockDevice]:
-        return self.changes.store.query(block_devices.of_servers, [server.uuid])
 
     def begin(
         self,

@@ -8,6 +8,7 @@ from computeapi.db.tables.servers import tasks
 
 BOB = 'bob:project'
 IMAGE, NETWORK = '70a599e0-31e7-49b7-b260-868f441e862b', '3cb9bc59-5699-4588-a4b1-b87f96708bc6'
+ROOT_VOLUME = {'source_type': 'image', 'destination_type': 'volume', 'uuid': IMAGE, 'boot_index': 0, 'volume_size': 1}
 
 
 def message(answer):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.api.servers.conftest import IMAGE
+from tests.api.servers.conftest import IMAGE, ROOT_VOLUME
 
 ADMIN = 'admin:admin'
 RESIZE, REBUILD = ('resize', {'flavorRef': '2'}), ('rebuild', {'imageRef': IMAGE})
@@ -78,9 +78,9 @@ def test_a_server_that_kept_its_host_is_only_started(act, service, server, histo
     assert history(server)[0] == ('unshelve', None, [('compute_start_instance', 'Success')])
 
 
-def test_a_server_on_a_volume_keeps_no_host(act, create, settle, service, state, history):
-    disk = {'source_type': 'image', 'destination_type': 'volume', 'uuid': IMAGE, 'boot_index': 0, 'volume_size': 1}
-    server = create(imageRef=None, block_device_mapping_v2=[disk]).json['server']['id']
+@pytest.mark.parametrize('image', [None, IMAGE])
+def test_a_server_on_a_volume_keeps_no_host(act, create, settle, service, state, history, image):
+    server = create(imageRef=image, block_device_mapping_v2=[ROOT_VOLUME]).json['server']['id']
     settle()
     service.conf.set_override('shelved_offload_time', 60)
     act(server, 'createImage', {'name': 'image'})

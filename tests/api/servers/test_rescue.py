@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.api.servers.conftest import BOB, IMAGE, message
+from tests.api.servers.conftest import BOB, IMAGE, ROOT_VOLUME, message
 
 SEEN = {'hw_rescue_bus': 'usb', 'hw_rescue_device': 'disk'}
 
@@ -22,11 +22,11 @@ def rescue(api, settle):
 
 @pytest.fixture
 def on_volume(create, settle):
-    """on_volume(): the ID of a running server whose root disk is a volume created from the image."""
-    disk = {'source_type': 'image', 'destination_type': 'volume', 'uuid': IMAGE, 'boot_index': 0, 'volume_size': 1}
+    """on_volume(): the ID of a running server whose root disk is a volume created from the image.  image: the one that
+    the request also names."""
 
-    def boot():
-        made = create(imageRef=None, block_device_mapping_v2=[disk]).json['server']['id']
+    def boot(image=None):
+        made = create(imageRef=image, block_device_mapping_v2=[ROOT_VOLUME]).json['server']['id']
         settle()
         return made
 
@@ -50,6 +50,13 @@ def test_a_server_on_a_volume_needs_an_image_made_for_it(
         reason = f'Instance {on_a_volume} cannot be rescued: Cannot rescue a volume-backed instance'
         assert answer.json['badRequest']['message'] == reason
     assert rescue(server, image, version).status == 200
+
+
+def test_naming_an_image_does_not_take_a_server_off_its_volume(world, rescue, on_volume):
+    server = on_volume(IMAGE)
+    assert rescue(server, world.image(properties=SEEN), '2.86').status == 400
+    assert rescue(server, world.image()).status == 400
+    assert rescue(server, world.image(properties=SEEN)).status == 200
 
 
 @pytest.fixture

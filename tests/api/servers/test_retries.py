@@ -6,7 +6,7 @@ from computeapi.backends.hypervisor import Unfit
 from computeapi.backends.hypervisor.simulated import SimulatedHypervisor
 from computeapi.db import allocations
 from computeapi.errors import Invalid, PortBindingFailed
-from tests.api.servers.conftest import BOB, IMAGE, NETWORK
+from tests.api.servers.conftest import BOB, NETWORK, ROOT_VOLUME
 from tests.invariants import problems
 
 HOSTS = ('compute1', 'compute2', 'compute3', 'compute4')
@@ -67,7 +67,7 @@ def test_another_host_boots_it(boot, state, fail, cloud, fault, events, number):
     fail(*HOSTS[:number])
     given, data = cloud.port(), cloud.volume()
     disks = [
-        {'source_type': 'image', 'destination_type': 'volume', 'uuid': IMAGE, 'boot_index': 0, 'volume_size': 1},
+        ROOT_VOLUME,
         {'source_type': 'volume', 'destination_type': 'volume', 'uuid': data, 'boot_index': 1},
     ]
     networks = [{'uuid': NETWORK}, {'port': given}]
@@ -153,8 +153,7 @@ def test_what_would_go_wrong_everywhere_is_not_tried_elsewhere(boot, cloud, faul
         raise Invalid('no')
 
     monkeypatch.setattr(cloud.volumes, 'reserve', reserve)
-    disk = {'source_type': 'image', 'destination_type': 'volume', 'uuid': IMAGE, 'boot_index': 0, 'volume_size': 1}
-    server = boot(block_device_mapping_v2=[disk], imageRef=None)
+    server = boot(block_device_mapping_v2=[ROOT_VOLUME], imageRef=None)
     assert fault(server) == 'no' and len(events(server)) == 1
 
 
