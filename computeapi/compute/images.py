@@ -59,7 +59,7 @@ class ImageProxy:
         self._write(context, image_id, items)
 
     def _write(self, context: Context, image_id: str, items: Mapping[str, Any]) -> Metadata:
-        check_image_metadata(self.quotas.limits(context.project_id or ''), len(items))
+        check_image_metadata(self.quotas.limits(context.project_id or '', context.user_id), len(items))
         try:
             return metadata_of(self.images.update(context, image_id, properties=dict(items)))
         except Forbidden:

@@ -203,3 +203,8 @@ def test_there_may_be_so_many(api, image):
     refused = {'forbidden': {'code': 403, 'message': 'Image metadata limit exceeded'}}
     assert api.post(f'/images/{image}/metadata', body, as_=BOB).json == refused
     assert api.put(f'/images/{image}/metadata', body, as_=BOB).json == refused
+
+
+def test_a_user_may_be_allowed_fewer(api, image):
+    assert api.put('/os-quota-sets/project?user_id=bob', {'quota_set': {'metadata_items': 1}}).status == 200
+    assert api.post(f'/images/{image}/metadata', {'metadata': {'another': 'v'}}, as_=BOB).status == 403

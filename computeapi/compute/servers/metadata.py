@@ -37,7 +37,7 @@ class ServerMetadataManager:
     def _set(
         self, context: Context, server: Server, change: Callable[[dict[str, str]], dict[str, str]]
     ) -> dict[str, str]:
-        limits = self.quotas.limits(server.project_id)
+        limits = self.quotas.limits(server.project_id, context.user_id)
         with self.store.write() as connection:
             metadata = change(locked(connection, context, server, UPDATE).metadata)
             check_items(metadata)

@@ -172,6 +172,12 @@ def test_there_is_a_quota_of_metadata(api, url):
     assert (over.status, message(over)) == (403, 'Maximum number of metadata items exceeds 128')
 
 
+def test_the_quota_of_metadata_is_that_of_the_user(api, url):
+    assert api.put('/os-quota-sets/project?user_id=bob', {'quota_set': {'metadata_items': 1}}).status == 200
+    two = {'metadata': {'one': 'v', 'two': 'v'}}
+    assert [api.post(f'{url}/metadata', two, as_=who).status for who in ('bob:project', 'carol:project')] == [403, 200]
+
+
 @pytest.mark.parametrize('facts', [{'vm_state': 'building'}, {'vm_state': 'error'}])
 def test_metadata_changes_in_some_states_only(api, servers, facts):
     url = f'/servers/{servers.add(metadata={"k": "v"}, **facts)}'
