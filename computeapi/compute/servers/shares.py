@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import sqlalchemy as sa
 
 from computeapi import randomness
-from computeapi.backends.hypervisor import Capability, PowerState
+from computeapi.backends.hypervisor import Capability, HypervisorError, PowerState
 from computeapi.backends.share import PROTOCOLS, Share
 from computeapi.compute.servers.changes import Changes, check
 from computeapi.compute.tasks.fence import Superseded
@@ -18,7 +18,7 @@ from computeapi.context import Context
 from computeapi.db import hypervisors, server_shares, servers
 from computeapi.db.server_shares import AttachedShare
 from computeapi.db.servers import Server
-from computeapi.errors import Conflict, Error, ShareNotFound
+from computeapi.errors import Conflict, Error, NeighbourAway, ShareNotFound
 from computeapi.states import ShareStatus, VMState
 
 LOG = logging.getLogger(__name__)
@@ -199,9 +199,15 @@ def unmount(job: Job) -> None:
 
 
 def release_all(job: Job) -> None:
-    """Detach all shares of a deleted server; a share that cannot be detached does not stop the deletion."""
+    """Detach all shares of a deleted server. A host that does not unmount one, because it is down for example, loses its
+    access as well: nobody could revoke it later."""
     set_all(job, ShareStatus.DETACHING)
-    settle(job)
+    for share in held(job):
+        with logged(job, share):
+            try:
+                give_back(job, share)
+            except HypervisorError:
+                deny(job, share)
 
 
 def settle(job: Job) -> None:
@@ -211,10 +217,19 @@ def settle(job: Job) -> None:
             running = job.power() == PowerState.RUNNING
             job.store.change(server_shares.set_status, share, ShareStatus.ACTIVE if running else ShareStatus.INACTIVE)
         if share.status == ShareStatus.DETACHING:
-            try:
+            with logged(job, share):
                 give_back(job, share)
-            except Error:
-                LOG.warning('Share %s may still be open to host %s', share.share_id, job.server.host)
+
+
+@contextmanager
+def logged(job: Job, share: AttachedShare) -> Iterator[None]:
+    """Go on if the share cannot be detached, unless the share service is only away for now."""
+    try:
+        yield
+    except NeighbourAway:
+        raise
+    except Error as error:
+        LOG.warning('Share %s may still be open to host %s: %s', share.share_id, job.server.host, error)
 
 
 def held(job: Job) -> list[AttachedShare]:

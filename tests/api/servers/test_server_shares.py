@@ -263,6 +263,32 @@ def test_a_server_that_goes_gives_its_shares_back(shares, share, api, server, se
     world.service.shares.delete(world.bob, share_id)
 
 
+def test_a_host_that_does_not_unmount_a_share_of_a_deleted_server_is_shut_out(
+    shares, share, api, server, settle, allowed, conf
+):
+    share_id = share()
+    shares.attach(share_id)
+    conf.set_override('fail', ['unmount_share'], 'simulated')
+    api.delete(f'/servers/{server}', as_=BOB)
+    settle()
+    assert (api.get(f'/servers/{server}').status, allowed(share_id)) == (404, 0)
+
+
+def test_a_deletion_waits_for_the_share_service(shares, share, api, server, settle, allowed, world, monkeypatch):
+    def fail(*arguments):
+        raise errors.NeighbourAway(name='Manila')
+
+    share_id = share()
+    shares.attach(share_id)
+    with monkeypatch.context() as away:
+        away.setattr(world.service.shares, 'deny', fail)
+        api.delete(f'/servers/{server}', as_=BOB)
+        settle()
+        assert (api.get(f'/servers/{server}').status, allowed(share_id)) == (200, 1)
+    settle(later=True)
+    assert (api.get(f'/servers/{server}').status, allowed(share_id)) == (404, 0)
+
+
 def test_a_host_keeps_what_another_server_on_it_mounts(shares, share, api, settle, create, act, allowed, state, server):
     share_id, everywhere = share(), [shares]
     here = state(server)[-1]
