@@ -43,17 +43,21 @@ class ServerEvacuation(ServerController):
     )
     def evacuate(self, req: Request, server: Server, body: Any) -> dict[str, str]:
         """Evacuate a server from a host that is down to another host, with a new password."""
-        self.move(req, server, body['evacuate'])
-        return shown_password(self.cloud.conf, password_of(self.cloud.conf, body['evacuate']))
+        return shown_password(self.cloud.conf, self.move(req, server, body['evacuate']))
 
     @api_version(STORAGE_IS_FOUND_OUT)
     def evacuate(self, req: Request, server: Server, body: Any) -> None:
         """Evacuate a server from a host that is down to another host."""
         self.move(req, server, body['evacuate'])
 
-    def move(self, req: Request, server: Server, wanted: Any) -> None:
+    def move(self, req: Request, server: Server, wanted: Any) -> str:
+        """Begin the evacuation; returns the new password."""
         host, behaviour = wanted.get('host'), req.behaviour
         force = is_forced(wanted, host_is_checked=bool(behaviour.host_is_checked))
         if 'adminPass' in wanted and is_true(wanted.get('onSharedStorage', False)):
             raise Invalid("admin password can't be changed on existing disk")
-        self.cloud.evacuations.evacuate(req.context, server, host, force=force, start=bool(behaviour.start))
+        password = password_of(self.cloud.conf, wanted)
+        self.cloud.evacuations.evacuate(
+            req.context, server, host, force=force, start=bool(behaviour.start), admin_pass=password
+        )
+        return password

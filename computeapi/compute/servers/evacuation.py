@@ -68,7 +68,14 @@ class Evacuations:
         self.changes, self.platform = changes, changes.platform
 
     def evacuate(
-        self, context: Context, server: Server, host: str | None, *, force: bool = False, start: bool = False
+        self,
+        context: Context,
+        server: Server,
+        host: str | None,
+        *,
+        force: bool = False,
+        start: bool = False,
+        admin_pass: str | None = None,
     ) -> None:
         """Rebuild a server whose host is down on another one; start: it runs there if it was not stopped before."""
         self._check_host(server, host)
@@ -83,6 +90,7 @@ class Evacuations:
                 connection, context, current, MigrationType.EVACUATION, accepted, now
             )
             arguments = {'migration_id': migration_id, 'host': host, 'force': force, 'start': start}
+            arguments = config_drive.with_password(self.platform, arguments, admin_pass)
             self.changes.begin_in(connection, context, current, EVACUATE, arguments, **moves.sizes(current))
             self.changes.notify(connection, context, current, 'api_evacuate')
 

@@ -199,8 +199,8 @@ def unmount(job: Job) -> None:
 
 
 def release_all(job: Job) -> None:
-    """Detach all shares of a deleted server. A host that does not unmount one, because it is down for example, loses its
-    access as well: nobody could revoke it later."""
+    """Detach all shares of a deleted server. A host that does not unmount one, which may be down, loses its access as
+    well: nobody could revoke it later."""
     set_all(job, ShareStatus.DETACHING)
     for share in held(job):
         with logged(job, share):

@@ -32,9 +32,9 @@ def drives(service, monkeypatch):
     """The config drives so far, the newest last."""
     spawn, told = type(service.hypervisor).spawn, []
 
-    def tell(driver, server, devices, config_drive=None):
+    def tell(driver, server, devices, config_drive=None, *more):
         told.append(config_drive)
-        return spawn(driver, server, devices, config_drive)
+        return spawn(driver, server, devices, config_drive, *more)
 
     monkeypatch.setattr(type(service.hypervisor), 'spawn', tell)
     return told
@@ -66,6 +66,17 @@ def test_it_says_the_password_that_the_answer_says(api, world, create, passwords
 
     body = {'rebuild': {'imageRef': IMAGE, 'adminPass': 'of my own'}}
     assert api.post(f'/servers/{server.uuid}/action', body, '2.90', as_=BOB).status == 202
+    assert passwords('of my own') == ['of my own', 'of my own']
+
+
+@pytest.mark.parametrize(('version', 'fields'), [('2.13', {'onSharedStorage': False}), ('2.14', {})])
+def test_it_says_the_password_of_an_evacuation(api, cloud, create, passwords, servers, settle, version, fields):
+    server = create('2.90', config_drive='yes').json['server']['id']
+    settle()
+    down = {'host': servers.get(server).host, 'binary': 'nova-compute', 'forced_down': True}
+    assert api.put('/os-services/force-down', down, '2.11').status == 200
+    body = {'evacuate': {'adminPass': 'of my own', **fields}}
+    assert api.post(f'/servers/{server}/action', body, version).status == 200
     assert passwords('of my own') == ['of my own', 'of my own']
 
 
