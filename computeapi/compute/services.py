@@ -64,7 +64,7 @@ class ServiceManager:
             return self._statuses(connection, [service])[0]
 
     def _statuses(self, connection: sa.Connection, found: Sequence[ComputeService]) -> builtins.list[ServiceStatus]:
-        by_host = aggregates.zones(connection)
+        by_host = aggregates.zones(connection, {service.host for service in found})
         now = self.clock()
         return [self._status(service, by_host, now) for service in found]
 

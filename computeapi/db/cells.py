@@ -33,7 +33,7 @@ def out_of_reach(connection: sa.Connection) -> dict[str, str]:
 
 def register(connection: sa.Connection, names: Collection[str]) -> None:
     """Create the cells of these names that do not exist."""
-    for name in sorted(set(names) - {cell.name for cell in every(connection)}):
+    for name in sorted(set(names) - set(connection.scalars(sa.select(cells.c.name)))):
         CELLS.insert(connection, uuid=randomness.new_id(), name=name, down=False)
 
 

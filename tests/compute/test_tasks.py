@@ -233,6 +233,17 @@ def test_a_lease_that_ran_out_is_taken_over(process, clock, servers, add, finish
     assert claimed(living) == [second]
 
 
+def test_a_process_without_workers_forgets_what_was_due(process, clock, servers, add):
+    queue = process()
+    for _ in range(3):
+        add(servers.add())
+        assert process().claim()
+        clock.forward(LEASE / 2 + 1)
+        queue.expect_dead()
+        clock.forward(LEASE)
+    assert len(queue.due) == 1
+
+
 def test_what_is_under_way_is_kept(process, clock, servers, add):
     first, second = add(servers.add()), add(servers.add())
     queue, other = process(), process()

@@ -14,7 +14,7 @@ from computeapi.clock import utcnow
 from computeapi.compute.scheduler.agent_silence import AgentSilence, AgentsSilent
 from computeapi.compute.scheduler.choice import HOSTS_PER_PAGE, HostChoice
 from computeapi.compute.scheduler.filters import ALWAYS, FILTERS
-from computeapi.compute.scheduler.hosts import HostState, Ratios, claim, load
+from computeapi.compute.scheduler.hosts import HostState, Ratios, claim, load, load_named
 from computeapi.compute.scheduler.providers import suitable, traits_of
 from computeapi.compute.scheduler.spec import Spec
 from computeapi.compute.scheduler.weighers import WEIGHERS
@@ -156,7 +156,7 @@ class Scheduler:
 
     def check(self, spec: Spec, *names: str) -> None:
         """NoValidHost unless the host that *spec* names passes these filters, as far as they are enabled."""
-        hosts = self.store.query(load, self.conf, self.ratios, self.clock(), spec)
+        hosts = self.store.query(load_named, self.conf, self.ratios, self.clock(), spec)
         wanted = [passes for name, passes in self.filters if name in names]
         if not any(host.is_asked_for(spec) and all(passes(host, spec) for passes in wanted) for host in hosts):
             raise NoValidHost(reason=f'Host {spec.host} does not pass {", ".join(names)}.')

@@ -100,6 +100,13 @@ def load(connection: sa.Connection, conf: cfg.ConfigOpts, ratios: Ratios, now: d
     return states(connection, conf, ratios, now, spec, hypervisors.select(connection))
 
 
+def load_named(
+    connection: sa.Connection, conf: cfg.ConfigOpts, ratios: Ratios, now: datetime, spec: Spec
+) -> list[HostState]:
+    """The host that *spec* names, once for each of its hypervisors."""
+    return states(connection, conf, ratios, now, spec, hypervisors.of_host(connection, spec.host or ''))
+
+
 def states(
     connection: sa.Connection,
     conf: cfg.ConfigOpts,

@@ -208,8 +208,7 @@ class Tasks:
         """Wait until `wake` was called after *generation* was read, a task is due, or the time is over."""
         with self.waiting:
             now = self.clock()
-            while self.due and self.due[0] < now:
-                heapq.heappop(self.due)
+            self._forget_past(now)
             if self.due:
                 # A lease is valid to its last microsecond.
                 seconds = min(seconds, (self.due[0] - now).total_seconds() + 0.001)
@@ -278,9 +277,15 @@ class Tasks:
 
     def _expect(self, due: datetime) -> None:
         with self.waiting:
+            # In a process without workers nobody waits.
+            self._forget_past(self.clock())
             heapq.heappush(self.due, due)
             # A thread that is waiting already would wait for longer.
             self.wake()
+
+    def _forget_past(self, now: datetime) -> None:
+        while self.due and self.due[0] < now:
+            heapq.heappop(self.due)
 
     def hasten(self, connection: sa.Connection, server_id: str) -> None:
         """Let waiting tasks of the server check it at once, because something else was requested for it."""
