@@ -35,8 +35,7 @@ class HypervisorManager:
 
     def page(self, page: Page, needs: Collection[str] = ()) -> list[ComputeNode]:
         """The hypervisors after a marker, which is an ID or a UUID."""
-        with self.store.read() as connection:
-            return self._finished(hypervisors.page(connection, page, needs))
+        return self._finished(self.store.query(hypervisors.page, page, needs))
 
     def matching(self, text: str, needs: Collection[str] = ()) -> list[ComputeNode]:
         """The hypervisors whose hostname contains the text; NotFound if there are none."""

@@ -13,8 +13,10 @@ from computeapi.api.servers.disks import FIELDS as DISKS
 from computeapi.api.servers.disks import devices_of
 from computeapi.api.servers.schemas import (
     ADDRESS,
+    CERTIFICATES,
     DESCRIPTION,
     DISK_CONFIG,
+    FILE,
     FLAVOR_REF,
     HOSTNAME,
     IPV4,
@@ -22,6 +24,7 @@ from computeapi.api.servers.schemas import (
     METADATA,
     TAG,
     TAGS,
+    USER_DATA,
 )
 from computeapi.api.types import (
     BARE_NAME,
@@ -41,7 +44,7 @@ from computeapi.versions import ABSENT, added, changed, removed
 from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, Policy
 from computeapi.web.controller import operation
 from computeapi.web.request import Reply, Request
-from computeapi.web.schemas import array, closed, lone, one_of, whole
+from computeapi.web.schemas import array, closed, lone, one_of
 
 CREATE = Policy('os_compute_api:servers:create', MEMBER_OR_ADMIN, 'Create a server')
 TRUSTED_CERTS = Policy(
@@ -83,15 +86,6 @@ INTERFACES = array(
 )
 NETWORKS = changed({'2.1': INTERFACES, '2.37': {'oneOf': [INTERFACES, one_of('none', 'auto')]}})
 GROUPS = array(closed({'name': NAME}))
-FILE = whole({'path': STRING, 'contents': {'type': 'string', 'format': 'base64'}})
-CERTIFICATES = {
-    'type': ['array', 'null'],
-    'minItems': 1,
-    'maxItems': 50,
-    'uniqueItems': True,
-    'items': {'type': 'string', 'minLength': 1},
-}
-USER_DATA = {'type': 'string', 'format': 'base64', 'maxLength': 65535}
 SERVER = closed(
     {
         'name': NAME,

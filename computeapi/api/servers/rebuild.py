@@ -7,8 +7,17 @@ from typing import Any
 from computeapi.api.servers.admin_password import password_of, shown_password
 from computeapi.api.servers.columns import columns_of
 from computeapi.api.servers.controller import ServerController, action
-from computeapi.api.servers.create import CERTIFICATES, FILE, USER_DATA
-from computeapi.api.servers.schemas import DESCRIPTION, DISK_CONFIG, HOSTNAME, IPV4, IPV6, METADATA
+from computeapi.api.servers.schemas import (
+    CERTIFICATES,
+    DESCRIPTION,
+    DISK_CONFIG,
+    FILE,
+    HOSTNAME,
+    IPV4,
+    IPV6,
+    METADATA,
+    USER_DATA,
+)
 from computeapi.api.servers.view import READER_POLICIES, REBUILD
 from computeapi.api.types import LENIENT_BOOLEAN, NAME, NONEMPTY, NOTHING, STRING, UUID
 from computeapi.booleans import is_true

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from computeapi.api.types import HOST, NULLABLE_STRING
+from computeapi.api.types import HOST, NULLABLE_STRING, STRING
 from computeapi.compute.servers.tags import MAX_TAGS
 from computeapi.versions import changed
-from computeapi.web.schemas import array, lone, one_of
+from computeapi.web.schemas import array, lone, one_of, whole
 
 DESCRIPTION = NULLABLE_STRING | {'minLength': 0, 'maxLength': 255, 'format': 'printable'}
 HOSTNAME = changed(
@@ -25,6 +25,15 @@ ADDRESS = {'type': 'string', 'anyOf': [IPV4, IPV6]}
 FLAVOR_REF = {'type': ['string', 'integer'], 'minLength': 1}
 HOST_OR_NULL = HOST | {'type': ['string', 'null']}
 DISK_CONFIG = one_of('AUTO', 'MANUAL')
+FILE = whole({'path': STRING, 'contents': {'type': 'string', 'format': 'base64'}})
+CERTIFICATES = {
+    'type': ['array', 'null'],
+    'minItems': 1,
+    'maxItems': 50,
+    'uniqueItems': True,
+    'items': {'type': 'string', 'minLength': 1},
+}
+USER_DATA = {'type': 'string', 'format': 'base64', 'maxLength': 65535}
 
 
 def metadata_of(value: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from datetime import timedelta
 from computeapi.backends.hypervisor import PowerState
 from computeapi.compute.hosts import is_host_up
 from computeapi.compute.quotas import Quotas
-from computeapi.compute.servers import disks, placement, ports, shares
+from computeapi.compute.servers import disks, moves, placement, ports, shares
 from computeapi.compute.servers.changes import Changes, check
 from computeapi.compute.servers.snapshots import discard_shelved
 from computeapi.compute.tasks.fence import Superseded
@@ -69,7 +69,7 @@ def soft_delete(job: Job) -> None:
         if job.server.host is not None:
             job.driver.power_off(job.server)
             shares.unmount(job)
-    now, flavor = job.clock(), job.server.flavor
+    now = job.clock()
     with job.store.write() as connection:
         server_migrations.settle(connection, job.server.uuid, now)
         job.platform.tasks.cancel(connection, job.server.uuid)
@@ -79,8 +79,7 @@ def soft_delete(job: Job) -> None:
             connection,
             vm_state=VMState.SOFT_DELETED,
             power_state=PowerState.SHUTDOWN,
-            vcpus=flavor['vcpus'],
-            memory_mb=flavor['memory_mb'],
+            **moves.sizes(job.server),
         )
 
 

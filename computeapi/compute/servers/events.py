@@ -63,8 +63,7 @@ class ExternalEvents:
         return outcomes
 
     def _servers(self, server_ids: set[str]) -> dict[str, Server]:
-        with self.store.read() as connection:
-            return {server.uuid: server for server in servers.alive(connection, server_ids)}
+        return {server.uuid: server for server in self.store.query(servers.alive, server_ids)}
 
     def _look_at_ports(self, context: Context, events: Sequence[Event]) -> None:
         """Let workers refresh the ports that changed, and resume tasks that wait for a connection. It is not done here,

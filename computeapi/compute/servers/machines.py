@@ -14,7 +14,7 @@ from computeapi.errors import Conflict
 from computeapi.states import VMState
 
 CHANGE_PASSWORD = Requirement('changePassword', allowed={VMState.ACTIVE}, tells_lock=False)
-MAX_OUTPUT_BYTES = 100 * 1024
+MAX_OUTPUT_LENGTH = 100 * 1024
 """The characters of a console's output that one response contains."""
 POWER_NAMES: dict[int, str] = {
     PowerState.NOSTATE: 'pending',
@@ -64,7 +64,7 @@ class Machines:
         if server.host is None:
             raise not_ready(server)
         require(self.hypervisor, Capability.CONSOLE_OUTPUT, server.host)
-        return self.hypervisor.console_output(server, lines)[-MAX_OUTPUT_BYTES:]
+        return self.hypervisor.console_output(server, lines)[-MAX_OUTPUT_LENGTH:]
 
     def change_password(self, context: Context, server: Server, password: str) -> None:
         """Set the administrator's password in the server. It is passed on at once; what is stored is encrypted with the

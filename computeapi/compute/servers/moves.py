@@ -34,9 +34,8 @@ def sizes(server: Server) -> dict[str, int]:
 
 def check_host(platform: Platform, host: str) -> None:
     """Invalid for a compute host that does not exist."""
-    with platform.store.read() as connection:
-        if services.of_compute_host(connection, host) is None:
-            raise Invalid(f'Compute host {host} could not be found.')
+    if platform.store.query(services.of_compute_host, host) is None:
+        raise Invalid(f'Compute host {host} could not be found.')
 
 
 def check_other_host(platform: Platform, server: Server, host: str | None) -> None:

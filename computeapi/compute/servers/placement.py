@@ -32,9 +32,9 @@ def at(server: Server, host: str | None) -> Server:
 
 def on(platform: Platform, host: str | None, node: str | None) -> dict[str, Any]:
     """The columns of a server for its location."""
-    with platform.store.read() as connection:
-        zone = aggregates.zones(connection, [host or '']).get(host or '', platform.conf.default_availability_zone)
-        return {'host': host, 'node': node, 'availability_zone': zone}
+    zones = platform.store.query(aggregates.zones, [host or ''])
+    zone = zones.get(host or '', platform.conf.default_availability_zone)
+    return {'host': host, 'node': node, 'availability_zone': zone}
 
 
 def clear(job: Job, host: str | None) -> None:

@@ -590,7 +590,7 @@ def test_console_output(act, server, monkeypatch):
     assert act(server, 'os-getConsoleOutput', {'length': 1}).json['output'] == longer.splitlines()[-1]
     assert act(server, 'os-getConsoleOutput', {'length': 0}).json['output'] == ''
     assert act(server, 'os-getConsoleOutput', {'length': '9' * 400}).json['output'] == longer.rstrip()
-    monkeypatch.setattr(machines, 'MAX_OUTPUT_BYTES', 10)
+    monkeypatch.setattr(machines, 'MAX_OUTPUT_LENGTH', 10)
     assert act(server, 'os-getConsoleOutput', {}).json['output'] == longer[-10:]
 
 

@@ -34,9 +34,8 @@ class Destinations:
                 'One mechanism with host and/or hypervisor_hostname and another mechanism with zone:host:node '
                 'are mutually exclusive.'
             )
-        with self.store.read() as connection:
-            if not hypervisors.exists(connection, request.host, request.node):
-                raise ComputeHostNotFound(host=request.host or request.node)
+        if not self.store.query(hypervisors.exists, request.host, request.node):
+            raise ComputeHostNotFound(host=request.host or request.node)
 
     def group(self, context: Context, request: ServerRequest) -> str | None:
         """The server group of the hint `group`; ServerGroupNotFound, also for one of another project."""
