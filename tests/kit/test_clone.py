@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 
 import pytest
 import yaml
@@ -150,3 +151,9 @@ def test_a_cloud_that_lets_nobody_in_is_told_in_one_line(cloud, capsys, monkeypa
     assert main(['clone', '--os-cloud', 'computeapi']) == 2
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith('computeapi: ') and reason in line
+
+
+def test_without_openstacksdk_the_command_names_it(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, 'openstack', None)
+    assert main(['clone', '--os-cloud', 'mycloud']) == 2
+    assert capsys.readouterr().err == 'computeapi: Reading a cloud requires the package openstacksdk.\n'

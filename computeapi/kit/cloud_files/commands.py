@@ -92,10 +92,12 @@ def clone(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
 
 def cloned(name: str | None, *, anonymous: bool = False) -> tuple[dict[str, Any], list[str]]:
     """The content of a cloud in clouds.yaml, and what is left out; Error."""
-    import openstack
-    from keystoneauth1.exceptions import ClientException
-    from openstack.exceptions import SDKException
-
+    try:
+        import openstack
+        from keystoneauth1.exceptions import ClientException
+        from openstack.exceptions import SDKException
+    except ImportError:
+        raise Error('Reading a cloud requires the package openstacksdk.') from None
     try:
         with openstack.connect(cloud=name) as connection:
             document, left_out = read(connection)
