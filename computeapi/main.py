@@ -23,8 +23,8 @@ from computeapi.backends.volume import Volume, Volumes
 from computeapi.compute.audit import CloudAudit
 from computeapi.compute.hosts import HostRegistry, is_host_up
 from computeapi.compute.mirror import Mirror
-from computeapi.compute.notifications.servers import notifications_of
-from computeapi.compute.notifications.services import service_notifications_of
+from computeapi.compute.notifications.outbox import outbox_of
+from computeapi.compute.notifications.servers import ServerNotifications
 from computeapi.compute.periodic import Periodic
 from computeapi.compute.platform import Platform
 from computeapi.compute.publishers import publishers_of
@@ -193,7 +193,7 @@ class Service:
             beat_seconds=self.conf.report_interval,
             clock=self.store.clock,
             upkeep=self.upkeep,
-            notifications=service_notifications_of(self.conf, self.store.clock),
+            outbox=self.platform.outbox,
         )
 
     def upkeep(self) -> None:
@@ -274,6 +274,7 @@ class Service:
 
     @functools.cached_property
     def platform(self) -> Platform:
+        outbox = outbox_of(self.conf, self.store.clock)
         return Platform(
             conf=self.conf,
             store=self.store,
@@ -286,7 +287,8 @@ class Service:
             shares=self.wrap_neighbour('share', self.shares),
             cipher=self.password_cipher,
             mirror=self.mirror,
-            notifications=notifications_of(self.conf, self.store.clock),
+            outbox=outbox,
+            notifications=ServerNotifications(outbox, self.conf, self.store.clock),
             clock=self.store.clock,
         )
 

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from oslo_config import cfg
 
 from computeapi import log
-from computeapi.compute.notifications.outbox import are_on
 from computeapi.db.engine import store_of
 from computeapi.listening import listening_at
 from computeapi.main import Service
@@ -30,7 +29,7 @@ def run(conf: cfg.ConfigOpts) -> None:
         startup.start()
         shutdown.wait()
         startup.stop()
-    if service.bus is not None or are_on(conf):
+    if service.bus is not None or service.platform.notifications.are_on:
         from computeapi.bus import leave
 
         leave()

@@ -125,7 +125,7 @@ def build(platform: Platform, identity: Identity | None) -> CloudManagers:
     conf, store, cells = platform.conf, platform.store, Cells(platform.store)
     changes, addresses, quotas = Changes(platform), Addresses(platform), Quotas(store, conf)
     flavors, keypairs, groups = FlavorManager(store), KeypairManager(store, quotas), ServerGroupManager(store, quotas)
-    zones, services = Zones(store, cells, conf), ServiceManager(store, cells, conf)
+    zones, services = Zones(store, cells, conf), ServiceManager(store, platform.outbox, cells, conf)
     live_migrations, snapshots = LiveMigrations(changes), ServerSnapshots(changes, quotas)
     return CloudManagers(
         conf=conf,

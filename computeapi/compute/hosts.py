@@ -9,8 +9,8 @@ from sqlalchemy.exc import IntegrityError
 
 from computeapi.backends.hypervisor import Host
 from computeapi.clock import utcnow
-from computeapi.compute.notifications.outbox import NOBODY
-from computeapi.compute.notifications.services import ServiceNotifications
+from computeapi.compute.notifications.outbox import NOBODY, NOWHERE, Outbox
+from computeapi.compute.notifications.services import of_service
 from computeapi.compute.periodic import Periodic
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler.hosts import is_up
@@ -25,7 +25,8 @@ class HostRegistry:
     heartbeats.
 
     hosts: returns those hosts; hosts with agents report by themselves.  control: the host name of the control services;
-    None: the process does none of their work.  upkeep: maintains the hosts.  notifications: about new services.
+    None: the process does none of their work.  upkeep: maintains the hosts.  outbox: where others are
+    notified of new services.
     """
 
     def __init__(
@@ -37,10 +38,10 @@ class HostRegistry:
         beat_seconds: float,
         clock: Callable[[], datetime] = utcnow,
         upkeep: Callable[[], None] = lambda: None,
-        notifications: ServiceNotifications | None = None,
+        outbox: Outbox = NOWHERE,
     ):
         self.store, self.hosts, self.control, self.clock = store, hosts, control, clock
-        self.notifications = notifications
+        self.outbox = outbox
         self.beat = Periodic('heartbeat', self.report, beat_seconds)
         # It may take longer than a host may go without a heartbeat.
         self.care = Periodic('upkeep', upkeep, beat_seconds)
@@ -78,8 +79,8 @@ class HostRegistry:
     def _is_seen(self, connection: sa.Connection, host: str, binary: str, now: datetime) -> None:
         """Record a heartbeat, and notify others of a new service."""
         new = services.is_seen(connection, host, binary, now)
-        if new is not None and self.notifications is not None:
-            self.notifications.add(connection, NOBODY, new, 'create')
+        if new is not None:
+            self.outbox.add(connection, NOBODY, of_service(new, 'create'))
 
     def _control(self, connection: sa.Connection, now: datetime) -> None:
         """Send the heartbeats of the control services, which recreates rows that were deleted while they work."""

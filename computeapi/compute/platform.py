@@ -14,6 +14,7 @@ from computeapi.backends.share import Shares
 from computeapi.backends.volume import Volumes
 from computeapi.clock import utcnow
 from computeapi.compute.mirror import Mirror
+from computeapi.compute.notifications.outbox import Outbox
 from computeapi.compute.notifications.servers import ServerNotifications
 from computeapi.compute.scheduler import Scheduler
 from computeapi.compute.tasks.queue import Tasks
@@ -26,8 +27,8 @@ NO_CIPHER = Cipher()
 class Platform:
     """All that workers need, and what requests about servers start from.
 
-    mirror: keeps Placement up to date; None if it is not used.  notifications: to other services; None if they are
-    off.  cipher: encrypts the initial passwords of guests.
+    outbox: where notifications to other services are written.  notifications: those about servers.  mirror: keeps
+    Placement up to date; None if it is not used.  cipher: encrypts the initial passwords of guests.
     """
 
     conf: cfg.ConfigOpts
@@ -39,7 +40,8 @@ class Platform:
     networks: Networks
     volumes: Volumes
     shares: Shares
+    outbox: Outbox
+    notifications: ServerNotifications
     mirror: Mirror | None = None
-    notifications: ServerNotifications | None = None
     clock: Callable[[], datetime] = utcnow
     cipher: Cipher = NO_CIPHER

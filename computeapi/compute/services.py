@@ -9,7 +9,8 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from computeapi.compute.cells import Cells
-from computeapi.compute.notifications.services import service_notifications_of
+from computeapi.compute.notifications.outbox import Outbox
+from computeapi.compute.notifications.services import of_service
 from computeapi.compute.scheduler.hosts import is_up
 from computeapi.compute.zones import INTERNAL
 from computeapi.context import Context
@@ -31,9 +32,8 @@ class ServiceStatus(NamedTuple):
 class ServiceManager:
     """Errors: NotFound, Conflict, Invalid, CellDown."""
 
-    def __init__(self, store: Store, cells: Cells, conf: cfg.ConfigOpts):
-        self.store, self.cells, self.conf, self.clock = store, cells, conf, store.clock
-        self.notifications = service_notifications_of(conf, store.clock)
+    def __init__(self, store: Store, outbox: Outbox, cells: Cells, conf: cfg.ConfigOpts):
+        self.store, self.outbox, self.cells, self.conf, self.clock = store, outbox, cells, conf, store.clock
 
     def list(
         self, host: str | None = None, binary: str | None = None, *, unreachable: bool = False
@@ -99,12 +99,8 @@ class ServiceManager:
             values['updated_at'] = self.clock()
             services.update(connection, service, values)
             changed = service._replace(**values)
-            self._notify(connection, context, changed, 'update')
+            self.outbox.add(connection, context, of_service(changed, 'update'))
             return self._statuses(connection, [changed])[0]
-
-    def _notify(self, connection: sa.Connection, context: Context, service: ComputeService, action: str) -> None:
-        if self.notifications is not None:
-            self.notifications.add(connection, context, service, action)
 
     def delete(self, context: Context, identifier: str) -> None:
         """Delete the service with that ID or UUID; Conflict for a compute host with servers or migrations in
@@ -117,7 +113,7 @@ class ServiceManager:
             if service.binary == COMPUTE:
                 _check_empty(connection, service.host)
             services.delete(connection, service)
-            self._notify(connection, context, service, 'delete')
+            self.outbox.add(connection, context, of_service(service, 'delete'))
 
 
 def _check_empty(connection: sa.Connection, host: str) -> None:

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from computeapi.compute.audit_periods import AuditPeriods, Period
 from computeapi.compute.notifications.servers import ServerNotifications
 from computeapi.compute.services import ServiceManager
-from computeapi.db import usage_audits
+from computeapi.db import notifications, usage_audits
 from computeapi.db.engine import Store
 from computeapi.db.services import COMPUTE
 
@@ -57,22 +57,26 @@ class UsageAudits:
 
 
 class UsageAuditor:
-    """Performs the audits; any number of processes can."""
+    """Performs the audits; any number of processes can. most_waiting: beyond how many notifications the oldest are
+    dropped."""
 
-    def __init__(self, store: Store, notifications: ServerNotifications):
-        self.store, self.notifications = store, notifications
+    def __init__(self, store: Store, notifications: ServerNotifications, most_waiting: int):
+        self.store, self.notifications, self.most_waiting = store, notifications, most_waiting
 
     def catch_up(self) -> None:
         """Perform the audit of the last period, unless that is done.
 
-        While many notifications wait, it pauses until the next call: beyond a maximum, the oldest are dropped.
+        While many notifications wait, it pauses until the next call.
         """
         period = self.notifications.periods.last_before(self.store.clock())
         audit = self.store.query(usage_audits.find, *period)
         if audit is None or audit.ended_at is None:
-            outbox = self.notifications.outbox
-            while self.store.query(outbox.has_room) and self.store.change(self._advance, period):
+            while self._has_room() and self.store.change(self._advance, period):
                 pass
+
+    def _has_room(self) -> bool:
+        """Whether many more notifications can wait."""
+        return bool(self.store.query(notifications.waiting) < self.most_waiting / 2)
 
     def _advance(self, connection: sa.Connection, period: Period) -> bool:
         """Notify of some servers; returns whether others may be left."""

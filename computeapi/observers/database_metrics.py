@@ -20,7 +20,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 
 from computeapi import __version__
 from computeapi.backends import registry
-from computeapi.compute.notifications.outbox import are_on
+from computeapi.compute.notifications.outbox import formats_of
 from computeapi.compute.quotas import Quotas
 from computeapi.db import counts, notifications, placement_changes, tasks
 from computeapi.db.engine import Store
@@ -77,7 +77,7 @@ class DatabaseMetrics:
         }
         if self.conf.placement.enabled:
             found['placement_changes'] = self.store.query(placement_changes.waiting)
-        if are_on(self.conf):
+        if formats_of(self.conf):
             found['notifications_waiting'] = self.store.query(notifications.waiting)
         return found
 

@@ -42,7 +42,7 @@ def existed(store):
 @pytest.fixture
 def auditor(service, monkeypatch):
     monkeypatch.setattr(service.store, 'clock', lambda: NOW)
-    return UsageAuditor(service.store, service.platform.notifications)
+    return UsageAuditor(service.store, service.platform.notifications, service.conf.notifications.most_waiting)
 
 
 @pytest.fixture
@@ -189,9 +189,9 @@ def test_several_processes_perform_one_audit(auditor, monkeypatch, store, used):
 
 
 @DAILY
-def test_an_audit_waits_for_the_notifications_to_be_sent(auditor, conf, monkeypatch, store, used):
+def test_an_audit_waits_for_the_notifications_to_be_sent(auditor, monkeypatch, store, used):
     """They would be dropped otherwise if there are too many."""
-    monkeypatch.setattr(auditor.notifications.outbox, 'most_waiting', 10)
+    auditor.most_waiting = 10
     monkeypatch.setattr(usage_audits, 'EXAMINED', 4)
     taken(store)
     wanted, found = [used(1) for _ in range(20)], []

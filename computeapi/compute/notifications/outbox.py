@@ -1,17 +1,20 @@
 """Writes notifications into the outbox, the table from which `Sender` takes them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from oslo_config import cfg
 
+from computeapi.clock import utcnow
 from computeapi.context import Context
 from computeapi.db import notifications
 
 ERROR, INFO = 'error', 'info'
 UNVERSIONED, VERSIONED = 'unversioned', 'versioned'
+PUBLISHERS = {UNVERSIONED: '{}.{}', VERSIONED: 'nova-{}:{}'}
+"""How each format names the part of Nova that sends a notification, and its host."""
 CALLER = ('user_id', 'project_id', 'user_name', 'project_name', 'is_admin', 'request_id', 'global_request_id')
 """What a notification says of the caller; not its token."""
 NOBODY = Context()
@@ -19,49 +22,61 @@ NOBODY = Context()
 
 
 class NewNotification(NamedTuple):
-    """A notification that is to be written."""
+    """A notification that is written if its format is on.
 
-    context: Context
+    payload: makes it.  source: the part of Nova that sends it.  host: where that is; None: on this machine.
+    """
+
     form: str
-    publisher_id: str
     event_type: str
-    payload: dict[str, Any]
+    payload: Callable[[], dict[str, Any]]
+    source: str = 'api'
+    host: str | None = None
     priority: str = INFO
 
 
 class Outbox:
-    """formats: which ones are on."""
+    """host: the name of this machine.  formats: which notifications are on; by default, none."""
 
-    def __init__(self, conf: cfg.ConfigOpts, clock: Callable[[], datetime]):
-        self.clock, self.most_waiting = clock, conf.notifications.most_waiting
-        wanted = conf.notifications.notification_format
-        self.formats = [each for each in (UNVERSIONED, VERSIONED) if wanted in (each, 'both')]
+    def __init__(self, host: str = '', formats: Collection[str] = (), clock: Callable[[], datetime] = utcnow):
+        self.host, self.formats, self.clock = host, formats, clock
 
-    def add(self, connection: sa.Connection, new: Iterable[NewNotification]) -> None:
-        """Write notifications, in formats that are on, in the transaction of what they are about."""
-        now = self.clock()
-        rows = [
-            {
-                'created_at': now,
-                'format': each.form,
-                'priority': each.priority,
-                'publisher_id': each.publisher_id,
-                'event_type': each.event_type,
-                'context': _described(each.context),
-                'payload': each.payload,
-            }
-            for each in new
-        ]
-        if rows:
-            notifications.add(connection, rows)
+    def add(self, connection: sa.Connection, context: Context, new: Iterable[NewNotification]) -> None:
+        """Write notifications of what the caller has done, in the transaction of what they are about.
 
-    def has_room(self, connection: sa.Connection) -> bool:
-        """Whether many more notifications can wait without others being dropped."""
-        return bool(notifications.waiting(connection) < self.most_waiting / 2)
+        new: best a generator, so that what it reads for them is not read if notifications are off.
+        """
+        if self.formats:
+            now, caller = self.clock(), _described(context)
+            rows = [
+                {
+                    'created_at': now,
+                    'format': each.form,
+                    'priority': each.priority,
+                    'publisher_id': PUBLISHERS[each.form].format(each.source, each.host or self.host),
+                    'event_type': each.event_type,
+                    'context': caller,
+                    'payload': each.payload(),
+                }
+                for each in new
+                if each.form in self.formats
+            ]
+            if rows:
+                notifications.add(connection, rows)
 
 
-def are_on(conf: cfg.ConfigOpts) -> bool:
-    return bool(conf.notifications.notification_format != 'none')
+NOWHERE = Outbox()
+"""While notifications are off."""
+
+
+def outbox_of(conf: cfg.ConfigOpts, clock: Callable[[], datetime]) -> Outbox:
+    return Outbox(conf.host, formats_of(conf), clock)
+
+
+def formats_of(conf: cfg.ConfigOpts) -> list[str]:
+    """Which notifications are on."""
+    wanted = conf.notifications.notification_format
+    return [each for each in (UNVERSIONED, VERSIONED) if wanted in (each, 'both')]
 
 
 def _described(context: Context) -> dict[str, Any]:

@@ -30,10 +30,9 @@ class ServerAttributes:
                 check_pin(current, zone)
             if not servers.change(connection, server.uuid, values, task_states=None):
                 raise ServerNotFound(id=server.uuid)
-            if self.notifications is not None:
-                renamed = changes.get('name', server.name) != server.name
-                old_name = server.name if renamed else None
-                self.notifications.updated(connection, context, server.uuid, old_name=old_name)
+            renamed = changes.get('name', server.name) != server.name
+            old_name = server.name if renamed else None
+            self.notifications.updated(connection, context, server.uuid, old_name=old_name)
         for name, value in values.items():
             setattr(server, name, value)
         return server

@@ -90,16 +90,14 @@ class Changes:
 
     def notify(self, connection: sa.Connection, context: Context, server: Server, event: str) -> None:
         """Notify others of something that the request does at once."""
-        if self.platform.notifications is not None:
-            self.platform.notifications.happened(connection, context, server.uuid, event)
+        self.platform.notifications.happened(connection, context, server.uuid, event)
 
     def notify_of_states(
         self, connection: sa.Connection, context: Context, server: Server, *, vm_state: str, task_state: str | None
     ) -> None:
         """Notify others of the new states of a server, which is as it was before."""
-        if self.platform.notifications is not None:
-            before, after = States(server.vm_state, server.task_state), States(vm_state, task_state)
-            self.platform.notifications.moved_on(connection, context, server.uuid, before, after)
+        before, after = States(server.vm_state, server.task_state), States(vm_state, task_state)
+        self.platform.notifications.moved_on(connection, context, server.uuid, before, after)
 
     @contextmanager
     def prepared(

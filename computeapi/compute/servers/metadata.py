@@ -56,8 +56,7 @@ class ServerMetadataManager:
 
     def _write(self, connection: sa.Connection, context: Context, server: Server, metadata: Mapping[str, str]) -> None:
         servers.update(connection, server.uuid, {'metadata': metadata, 'updated_at': self.clock()})
-        if self.notifications is not None:
-            self.notifications.updated(connection, context, server.uuid)
+        self.notifications.updated(connection, context, server.uuid)
 
 
 def check_items(metadata: Mapping[str, str]) -> None:

@@ -57,5 +57,4 @@ class ServerTagManager:
 
     def _write(self, connection: sa.Connection, context: Context, server: Server, tags: Sequence[str]) -> None:
         server_tags.replace(connection, server.uuid, tags)
-        if self.notifications is not None:
-            self.notifications.tagged(connection, context, server.uuid)
+        self.notifications.tagged(connection, context, server.uuid)

@@ -99,7 +99,7 @@ class Job:
         action at all.
         """
         listed = listed and self.task.action_id is not None
-        if not listed and not self.notices:
+        if not listed and not self.platform.notifications.are_on:
             yield
             return
         event = BegunEvent(name, host, host or self.server.host, self.clock(), listed)

@@ -213,8 +213,7 @@ class Builder:
         action_ids = actions.start_all(connection, context, ids, BUILD.name, now)
         arguments = with_password(self.platform, plan.arguments, plan.request.admin_pass)
         self.tasks.add_all(connection, BUILD, action_ids, context, arguments)
-        if self.platform.notifications is not None:
-            self.platform.notifications.created(connection, context, ids)
+        self.platform.notifications.created(connection, context, ids)
 
 
 def check_count(request: ServerRequest) -> None:
