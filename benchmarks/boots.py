@@ -68,7 +68,7 @@ class BootingCloud:
         self.service.images.populate(PROJECT)
         self.service.networks.populate(context)
         self.service.networks.resources.set_quotas(context, PROJECT, {'port': -1})
-        self.service.cloud.flavors.create('benchmark', rxtx_factor=1.0, is_public=True, **FLAVOR)
+        self.service.cloud.flavors.create(context, 'benchmark', rxtx_factor=1.0, is_public=True, **FLAVOR)
         self.network = next(each.id for each in self.service.networks.networks(context) if not each.external)
         self.service.hosts.register()
         self.app = load(self.service, 'compute')

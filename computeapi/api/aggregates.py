@@ -92,7 +92,7 @@ class Aggregates(ComputeController):
         """Create an aggregate."""
         wanted = body['aggregate']
         zone = wanted.get('availability_zone')
-        made = self.cloud.aggregates.create(wanted['name'].strip(), zone and zone.strip())
+        made = self.cloud.aggregates.create(req.context, wanted['name'].strip(), zone and zone.strip())
         return {'aggregate': CREATED.render(req, made)}
 
     @operation('GET', '/{id}', policy=SHOW, response=ONE)
@@ -106,27 +106,31 @@ class Aggregates(ComputeController):
         changes = dict(body['aggregate'])
         if 'name' in changes:
             changes['name'] = changes['name'].strip()
-        return self.answer(req, self.cloud.aggregates.update(aggregate_id(id), changes))
+        return self.answer(req, self.cloud.aggregates.update(req.context, aggregate_id(id), changes))
 
     @operation('DELETE', '/{id}', policy=DELETE)
     def delete(self, req: Request, id: str) -> None:
         """Delete an aggregate that has no hosts."""
-        self.cloud.aggregates.delete(aggregate_id(id))
+        self.cloud.aggregates.delete(req.context, aggregate_id(id))
 
     @change('add_host', policy=ADD_HOST, takes=HOST_BODY)
     def add_host(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Add a host to an aggregate."""
-        return self.answer(req, self.cloud.aggregates.add_host(aggregate_id(id), body['add_host']['host']))
+        return self.answer(req, self.cloud.aggregates.add_host(req.context, aggregate_id(id), body['add_host']['host']))
 
     @change('remove_host', policy=REMOVE_HOST, takes=HOST_BODY)
     def remove_host(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Remove a host from an aggregate."""
-        return self.answer(req, self.cloud.aggregates.remove_host(aggregate_id(id), body['remove_host']['host']))
+        return self.answer(
+            req, self.cloud.aggregates.remove_host(req.context, aggregate_id(id), body['remove_host']['host'])
+        )
 
     @change('set_metadata', policy=SET_METADATA, takes=lone('metadata', METADATA))
     def set_metadata(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Set metadata keys of an aggregate, or remove them."""
-        return self.answer(req, self.cloud.aggregates.set_metadata(aggregate_id(id), body['set_metadata']['metadata']))
+        return self.answer(
+            req, self.cloud.aggregates.set_metadata(req.context, aggregate_id(id), body['set_metadata']['metadata'])
+        )
 
     @operation('POST', '/{id}/images', policy=IMAGES, body=IMAGES_BODY, status=202)
     @api_version('2.81')

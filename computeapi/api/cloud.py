@@ -122,10 +122,10 @@ class CloudManagers:
 
 def build(platform: Platform, identity: Identity | None) -> CloudManagers:
     """Build the managers. identity: where projects are looked up, if anywhere."""
-    conf, store, cells = platform.conf, platform.store, Cells(platform.store)
-    changes, addresses, quotas = Changes(platform), Addresses(platform), Quotas(store, conf)
-    flavors, keypairs, groups = FlavorManager(store), KeypairManager(store, quotas), ServerGroupManager(store, quotas)
-    zones, services = Zones(store, cells, conf), ServiceManager(store, platform.outbox, cells, conf)
+    conf, store, outbox, cells = platform.conf, platform.store, platform.outbox, Cells(platform.store)
+    changes, quotas, zones = Changes(platform), Quotas(store, conf), Zones(store, cells, conf)
+    flavors, keypairs = FlavorManager(store, outbox), KeypairManager(store, outbox, quotas)
+    groups, services = ServerGroupManager(store, outbox, quotas), ServiceManager(store, outbox, cells, conf)
     live_migrations, snapshots = LiveMigrations(changes), ServerSnapshots(changes, quotas)
     return CloudManagers(
         conf=conf,
@@ -134,7 +134,7 @@ def build(platform: Platform, identity: Identity | None) -> CloudManagers:
         builder=Builder(platform, quotas=quotas, flavors=flavors, keypairs=keypairs, zones=zones, groups=groups),
         changes=changes,
         actions=Actions(store),
-        addresses=addresses,
+        addresses=Addresses(platform),
         attachments=AttachedVolumes(changes),
         assisted_snapshots=AssistedSnapshots(platform),
         consoles=Consoles(store, conf, platform.hypervisor),
@@ -161,7 +161,7 @@ def build(platform: Platform, identity: Identity | None) -> CloudManagers:
         shelves=Shelves(changes, zones, snapshots),
         snapshots=snapshots,
         volume_swaps=VolumeSwaps(changes),
-        aggregates=AggregateManager(store, platform.images),
+        aggregates=AggregateManager(store, outbox, platform.images),
         cells=cells,
         flavors=flavors,
         host_power=HostPower(changes, services, live_migrations),

@@ -173,6 +173,7 @@ class Flavors(ComputeController):
         flavor = body['flavor']
         identifier = flavor.get('id')
         created = self.cloud.flavors.create(
+            req.context,
             flavor['name'].strip(),
             flavorid=None if identifier in (None, 'auto') else str(identifier),
             memory_mb=int(flavor['ram']),

@@ -118,7 +118,7 @@ class Keypairs(ComputeController):
     @operation('DELETE', '/{id}', policy=DELETE, query=SHOW_QUERY, status=changed({'2.1': 202, TYPED: 204}))
     def delete(self, req: Request, id: str) -> None:
         """Delete a key pair; servers that were created with it keep it."""
-        self.cloud.keypairs.delete(owner(req), id)
+        self.cloud.keypairs.delete(req.context, owner(req), id)
 
 
 def owner(req: Request, facts: Any = None) -> str:

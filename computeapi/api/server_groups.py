@@ -107,4 +107,4 @@ class ServerGroups(ComputeController):
     @operation('DELETE', '/{group_id}', policy=DELETE, status=204)
     def delete(self, req: Request, group: ServerGroup) -> None:
         """Delete a server group; its servers are kept."""
-        self.cloud.server_groups.delete(group)
+        self.cloud.server_groups.delete(req.context, group)

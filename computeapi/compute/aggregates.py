@@ -9,6 +9,8 @@ import sqlalchemy as sa
 
 from computeapi import randomness
 from computeapi.backends.image import Images
+from computeapi.compute.notifications.aggregates import of_change, of_creation, of_update
+from computeapi.compute.notifications.outbox import Outbox
 from computeapi.context import Context
 from computeapi.db import aggregates, hypervisors
 from computeapi.db.aggregates import ZONE, Aggregate
@@ -21,8 +23,8 @@ TAKEN = 'Aggregate {} already exists.'
 class AggregateManager:
     """Errors: AggregateNotFound, ComputeHostNotFound, Conflict, Invalid."""
 
-    def __init__(self, store: Store, images: Images):
-        self.store, self.images, self.clock = store, images, store.clock
+    def __init__(self, store: Store, outbox: Outbox, images: Images):
+        self.store, self.outbox, self.images, self.clock = store, outbox, images, store.clock
 
     def all(self) -> list[Aggregate]:
         return self.store.query(aggregates.select)
@@ -49,13 +51,15 @@ class AggregateManager:
         with self._alone() as connection:
             yield connection, self._get(connection, aggregate_id)
 
-    def create(self, name: str, zone: str | None) -> Aggregate:
+    def create(self, context: Context, name: str, zone: str | None) -> Aggregate:
         with conflicts(TAKEN.format(name)), self.store.write() as connection:
             metadata = {} if zone is None else {ZONE: zone}
             values = {'uuid': randomness.new_id(), 'name': name, 'metadata': metadata, 'created_at': self.clock()}
-            return self._get(connection, aggregates.insert(connection, values))
+            created = self._get(connection, aggregates.insert(connection, values))
+            self.outbox.add(connection, context, of_creation(created))
+            return created
 
-    def update(self, aggregate_id: int, changes: Mapping[str, Any]) -> Aggregate:
+    def update(self, context: Context, aggregate_id: int, changes: Mapping[str, Any]) -> Aggregate:
         """Change the name, the zone, or both."""
         with self._changing(aggregate_id) as (connection, aggregate):
             values: dict[str, Any] = {}
@@ -66,26 +70,32 @@ class AggregateManager:
             with conflicts(TAKEN.format(changes.get('name'))):
                 aggregates.update(connection, aggregate_id, values)
             updated = self._get(connection, aggregate_id)
+            self.outbox.add(connection, context, of_update(changes, aggregate, updated))
             return self._dated(updated) if 'metadata' in values else updated
 
-    def set_metadata(self, aggregate_id: int, metadata: Mapping[str, str | None]) -> Aggregate:
+    def set_metadata(self, context: Context, aggregate_id: int, metadata: Mapping[str, str | None]) -> Aggregate:
         """Update the metadata; None removes a key."""
         with self._changing(aggregate_id) as (connection, aggregate):
             merged = _merged(connection, aggregate, metadata, 'update metadata of')
             aggregates.update(connection, aggregate_id, {'metadata': merged})
-            return self._dated(self._get(connection, aggregate_id))
+            updated = self._get(connection, aggregate_id)
+            self.outbox.add(
+                connection, context, of_change('update_metadata', aggregate, updated, meta_data=dict(metadata))
+            )
+            return self._dated(updated)
 
     def _dated(self, aggregate: Aggregate) -> Aggregate:
         """A change of metadata sets updated_at in its answer only; a new name also stores it."""
         return replace(aggregate, updated_at=self.clock())
 
-    def delete(self, aggregate_id: int) -> None:
+    def delete(self, context: Context, aggregate_id: int) -> None:
         with self._changing(aggregate_id) as (connection, aggregate):
             if aggregate.hosts:
                 raise Invalid(f'Cannot remove host from aggregate {aggregate_id}. Reason: Host aggregate is not empty.')
             aggregates.delete(connection, aggregate_id)
+            self.outbox.add(connection, context, of_change('delete', aggregate, aggregate))
 
-    def add_host(self, aggregate_id: int, host: str) -> Aggregate:
+    def add_host(self, context: Context, aggregate_id: int, host: str) -> Aggregate:
         with self._alone() as connection:
             if not hypervisors.exists(connection, host, None):
                 raise ComputeHostNotFound(host=host)
@@ -96,9 +106,11 @@ class AggregateManager:
             if reason := _clash(connection, aggregate, zone, [host]) or _shift(connection, aggregate, host):
                 raise Conflict(f'Cannot add host to aggregate {aggregate_id}. Reason: {reason}')
             aggregates.add_host(connection, aggregate_id, host)
-            return self._get(connection, aggregate_id)
+            grown = self._get(connection, aggregate_id)
+            self.outbox.add(connection, context, of_change('add_host', aggregate, grown, host_name=host))
+            return grown
 
-    def remove_host(self, aggregate_id: int, host: str) -> Aggregate:
+    def remove_host(self, context: Context, aggregate_id: int, host: str) -> Aggregate:
         with self._alone() as connection:
             aggregate = aggregates.get(connection, aggregate_id)
             if aggregate is None or host not in aggregate.hosts:
@@ -106,7 +118,9 @@ class AggregateManager:
             if reason := _shift(connection, aggregate, host):
                 raise Conflict(f'Cannot remove host from aggregate {aggregate_id}. Reason: {reason}')
             aggregates.remove_host(connection, aggregate_id, host)
-            return self._get(connection, aggregate_id)
+            shrunk = self._get(connection, aggregate_id)
+            self.outbox.add(connection, context, of_change('remove_host', aggregate, shrunk, host_name=host))
+            return shrunk
 
     def cache_images(self, context: Context, aggregate_id: int, image_ids: list[str]) -> None:
         """Cache images on the hosts of the aggregate. The simulated hosts copy nothing and are always ready."""

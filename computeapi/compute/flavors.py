@@ -6,6 +6,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi import randomness
+from computeapi.compute.notifications.flavors import of_flavor
+from computeapi.compute.notifications.outbox import Outbox
 from computeapi.context import Context
 from computeapi.db import flavors
 from computeapi.db.engine import Store
@@ -22,8 +24,8 @@ def using(context: Context) -> str | None:
 class FlavorManager:
     """Flavors in the store. Unless they are administrators, callers see public ones and those with access for them."""
 
-    def __init__(self, store: Store):
-        self.store, self.clock = store, store.clock
+    def __init__(self, store: Store, outbox: Outbox):
+        self.store, self.outbox, self.clock = store, outbox, store.clock
 
     def get(self, context: Context, flavorid: str) -> Flavor:
         """FlavorNotFound, also if the project has no access to the flavor."""
@@ -53,7 +55,7 @@ class FlavorManager:
             flavors.page, page, name=name, min_memory_mb=min_memory_mb, min_root_gb=min_root_gb, **scope
         )
 
-    def create(self, name: str, *, flavorid: str | None = None, **values: Any) -> Flavor:
+    def create(self, context: Context, name: str, *, flavorid: str | None = None, **values: Any) -> Flavor:
         """Create a flavor; Conflict if the ID or the name is taken. `flavorid` None: a UUID is generated."""
         flavorid = flavorid or randomness.new_id()
         row = {'flavorid': flavorid, 'name': name, 'extra_specs': {}, 'disabled': False, **values}
@@ -61,7 +63,9 @@ class FlavorManager:
             with self.store.write() as connection:
                 _refuse_taken(connection, flavorid, name)
                 flavors.insert(connection, row | {'created_at': self.clock()})
-                return flavors.get(connection, flavorid)  # type: ignore[return-value]
+                created: Flavor = flavors.get(connection, flavorid)  # type: ignore[assignment]
+                self.outbox.add(connection, context, of_flavor(connection, created, 'create'))
+                return created
         except sa.exc.IntegrityError:
             # Another request took the ID or the name in between.
             self.store.query(_refuse_taken, flavorid, name)
@@ -71,13 +75,20 @@ class FlavorManager:
         """Change the description."""
         with self.store.write() as connection:
             flavor = self._get(connection, context, flavorid, lock=True)
-            flavors.update(connection, flavor.id, {'description': description, 'updated_at': self.clock()})
-            return flavor._replace(description=description)
+            return self._update(connection, context, flavor, description=description, updated_at=self.clock())
+
+    def _update(self, connection: sa.Connection, context: Context, flavor: Flavor, **values: Any) -> Flavor:
+        flavors.update(connection, flavor.id, values)
+        updated = flavor._replace(**values)
+        self.outbox.add(connection, context, of_flavor(connection, updated, 'update'))
+        return updated
 
     def delete(self, context: Context, flavorid: str) -> None:
         """Delete the flavor; servers that use it keep it."""
         with self.store.write() as connection:
-            flavors.delete(connection, self._get(connection, context, flavorid).id)
+            flavor = self._get(connection, context, flavorid, lock=True)
+            flavors.delete(connection, flavor.id)
+            self.outbox.add(connection, context, of_flavor(connection, flavor, 'delete'))
 
     # ------------------------------------------------------------ extra specs
 
@@ -85,7 +96,7 @@ class FlavorManager:
         """Add extra specs; existing keys are replaced."""
         with self.store.write() as connection:
             flavor = self._get(connection, context, flavorid, lock=True)
-            flavors.update(connection, flavor.id, {'extra_specs': {**flavor.extra_specs, **specs}})
+            self._update(connection, context, flavor, extra_specs={**flavor.extra_specs, **specs})
 
     def delete_extra_spec(self, context: Context, flavorid: str, key: str) -> None:
         with self.store.write() as connection:
@@ -93,7 +104,7 @@ class FlavorManager:
             if key not in flavor.extra_specs:
                 raise NotFound(f'Flavor {flavorid} has no extra specs with key {key}.')
             rest = {other: value for other, value in flavor.extra_specs.items() if other != key}
-            flavors.update(connection, flavor.id, {'extra_specs': rest})
+            self._update(connection, context, flavor, extra_specs=rest)
 
     # ------------------------------------------------------------ access
 
@@ -116,6 +127,7 @@ class FlavorManager:
                     f'Flavor access already exists for flavor {flavor.id} and project {project_id} combination.'
                 )
             flavors.grant(connection, flavor.id, project_id)
+            self.outbox.add(connection, context, of_flavor(connection, flavor, 'update'))
             return flavors.projects(connection, flavor.id)
 
     def revoke(self, context: Context, flavorid: str, project_id: str) -> list[str]:
@@ -123,6 +135,7 @@ class FlavorManager:
             flavor = self._get(connection, context, flavorid, lock=True)
             if not flavors.revoke(connection, flavor.id, project_id):
                 raise NotFound(f'Flavor access not found for {flavor.id} / {project_id} combination.')
+            self.outbox.add(connection, context, of_flavor(connection, flavor, 'update'))
             return flavors.projects(connection, flavor.id)
 
 

@@ -25,8 +25,8 @@ class HostRegistry:
     heartbeats.
 
     hosts: returns those hosts; hosts with agents report by themselves.  control: the host name of the control services;
-    None: the process does none of their work.  upkeep: maintains the hosts.  outbox: where others are
-    notified of new services.
+    None: the process does none of their work.  upkeep: maintains the hosts.  outbox: for
+    notifications of new services.
     """
 
     def __init__(

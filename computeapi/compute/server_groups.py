@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from computeapi import randomness
+from computeapi.compute.notifications.outbox import Outbox
+from computeapi.compute.notifications.server_groups import of_creation, of_deletion
 from computeapi.compute.quotas import Quotas
 from computeapi.context import Context
 from computeapi.db import server_groups
@@ -18,8 +20,8 @@ SOFT_AFFINITY, SOFT_ANTI_AFFINITY = 'soft-affinity', 'soft-anti-affinity'
 class ServerGroupManager:
     """Groups belong to a project; an administrator sees those of all projects."""
 
-    def __init__(self, store: Store, quotas: Quotas):
-        self.store, self.quotas, self.clock = store, quotas, store.clock
+    def __init__(self, store: Store, outbox: Outbox, quotas: Quotas):
+        self.store, self.outbox, self.quotas, self.clock = store, outbox, quotas, store.clock
 
     def get(self, context: Context, group_id: str) -> ServerGroup:
         """ServerGroupNotFound, also if the group belongs to another project."""
@@ -49,10 +51,13 @@ class ServerGroupManager:
         with self.store.write() as connection:
             self.quotas.reserve_server_group(connection, project_id, user_id)
             server_groups.insert(connection, group)
-            return server_groups.get(connection, group_id)  # type: ignore[return-value]
+            created: ServerGroup = server_groups.get(connection, group_id)  # type: ignore[assignment]
+            self.outbox.add(connection, context, of_creation(created))
+            return created
 
-    def delete(self, group: ServerGroup) -> None:
+    def delete(self, context: Context, group: ServerGroup) -> None:
         """Delete the group; its servers stay where they are and belong to no group."""
         with self.store.write() as connection:
             if not server_groups.delete(connection, group.uuid):
                 raise ServerGroupNotFound(id=group.uuid)
+            self.outbox.add(connection, context, of_deletion(group))

@@ -12,7 +12,7 @@ NOTIFICATIONS = [
             ('unversioned', 'what Ceilometer and Designate read, e.g. compute.instance.create.end'),
             ('both', 'both, to the topics of each'),
         ],
-        help='In which format other services are notified of what happens to servers. Notifications '
+        help='In which format other services are notified of what happens in the cloud. Notifications '
         'are sent to the broker of [oslo_messaging_notifications]transport_url, or else of [DEFAULT]transport_url, '
         'through the exchange [DEFAULT]control_exchange.',
     ),

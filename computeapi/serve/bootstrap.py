@@ -77,4 +77,4 @@ def populate(service: Service, identity: LocalIdentity, passwords: dict[str, str
     for flavorid, name, vcpus, memory_mb, root_gb in FLAVORS:
         size = {'vcpus': vcpus, 'memory_mb': memory_mb, 'root_gb': root_gb}
         with contextlib.suppress(Conflict):
-            service.cloud.flavors.create(name, flavorid=flavorid, **size, **common)
+            service.cloud.flavors.create(context, name, flavorid=flavorid, **size, **common)

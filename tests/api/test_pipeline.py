@@ -4,6 +4,7 @@ import pytest
 import webob
 
 from computeapi import config
+from computeapi.compute.notifications.outbox import NOBODY
 from computeapi.errors import Invalid
 from computeapi.main import Service
 from computeapi.pipeline import load
@@ -68,7 +69,7 @@ def known(store, tmp_path):
     path.write_text(KNOWN + f'[standalone]\ndata_dir = {tmp_path}\n')
     service = Service(config.load([str(path)]), store)
     flavor = {'vcpus': 1, 'memory_mb': 1, 'root_gb': 1, 'ephemeral_gb': 0, 'swap': 0, 'rxtx_factor': 1.0}
-    service.cloud.flavors.create('tiny', flavorid='1', is_public=True, **flavor)
+    service.cloud.flavors.create(NOBODY, 'tiny', flavorid='1', is_public=True, **flavor)
     service.identity.catalog.announce(CATALOG)
     service.identity.populate('secret')
     return service

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from computeapi.compute.notifications.outbox import NOBODY
 from computeapi.main import Service
 from computeapi.pipeline import load
 from tests.backends.implementations import ALICE
@@ -79,6 +80,7 @@ class Compute:
 
     def make_flavor(self):
         self.service.cloud.flavors.create(
+            NOBODY,
             'tiny',
             flavorid='1',
             memory_mb=64,

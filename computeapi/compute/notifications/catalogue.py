@@ -1,5 +1,5 @@
-"""Which notifications there are: about the steps of a server's actions, and others. The names and objects are those of
-Nova 34."""
+"""Which notifications about servers there are: about the steps of their actions, and others. The names and objects are
+those of Nova 34."""
 
 from typing import NamedTuple
 

@@ -15,6 +15,7 @@ from computeapi.db.servers import Server
 Object = dict[str, Any]
 
 VERSIONS = {
+    'AggregatePayload': '1.1',
     'AuditPeriodPayload': '1.0',
     'BlockDevicePayload': '1.0',
     'ExceptionPayload': '1.1',
@@ -33,12 +34,14 @@ VERSIONS = {
     'InstanceUpdatePayload': '2.1',
     'IpPayload': '1.0',
     'KeypairPayload': '1.0',
+    'ServerGroupPayload': '1.1',
     'ServiceStatusPayload': '1.1',
 }
 FLAVOR = (
     *('flavorid', 'name', 'description', 'memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb', 'swap', 'rxtx_factor'),
     *('disabled', 'is_public', 'extra_specs'),
 )
+KEYPAIR = ('user_id', 'name', 'type', 'public_key', 'fingerprint')
 
 
 def payload(subject: Subject, name: str, *, disks: bool) -> Object:
@@ -101,8 +104,13 @@ def _server(subject: Subject, *, disks: bool) -> Object:
 
 
 def flavor(kept: Object) -> Object:
+    """kept: what a server keeps of its flavor, or all of a flavor; with its projects, if they are told."""
     data = {name: kept.get(name) for name in FLAVOR}
-    return made('FlavorPayload', data | {'vcpu_weight': 0, 'projects': None})
+    return made('FlavorPayload', data | {'vcpu_weight': 0, 'projects': kept.get('projects')})
+
+
+def keypair(facts: Object) -> Object:
+    return made('KeypairPayload', {name: facts[name] for name in KEYPAIR})
 
 
 def power_state(number: int) -> str:
@@ -152,20 +160,20 @@ def fault(error: BaseException) -> Object:
 def _create(subject: Subject) -> Object:
     server = subject.server
     return {
-        'keypairs': [keypair(server)] if server.key_name and server.public_key else [],
+        'keypairs': [_keypair(server)] if server.key_name and server.public_key else [],
         'tags': sorted(server.tags),
         'trusted_image_certificates': server.trusted_image_certificates,
         'instance_name': subject.name,
     }
 
 
-def keypair(server: Server) -> Object:
+def _keypair(server: Server) -> Object:
     from computeapi.compute import keys
 
     key = server.public_key or ''
     kind = X509 if key.startswith('-----BEGIN CERTIFICATE') else SSH
     data = {'user_id': server.user_id, 'name': server.key_name, 'public_key': key, 'type': kind}
-    return made('KeypairPayload', data | {'fingerprint': keys.fingerprint(kind, key)})
+    return keypair(data | {'fingerprint': keys.fingerprint(kind, key)})
 
 
 def _resize_prep(subject: Subject) -> Object:

@@ -58,7 +58,7 @@ class World:
     def flavor(self, flavorid='1', **kwargs):
         sizes = {'memory_mb': 64, 'vcpus': 1, 'root_gb': 1, 'ephemeral_gb': 0, 'swap': 0, 'rxtx_factor': 1.0}
         kwargs = {'is_public': True, 'description': None} | sizes | kwargs
-        return self.service.cloud.flavors.create(f'flavor-{flavorid}', flavorid=flavorid, **kwargs)
+        return self.service.cloud.flavors.create(self.admin, f'flavor-{flavorid}', flavorid=flavorid, **kwargs)
 
 
 class Killed(BaseException):

@@ -8,11 +8,11 @@ import pytest
 from computeapi.compute.notifications.catalogue import NOTICES
 from tests.api.servers.conftest import BOB, IMAGE, NETWORK
 from tests.interruptible import Interruptible, is_done_when_killed
-from tests.notified import around, data, names, taken
+from tests.notified import OBJECTS, around, data, names, objects, taken
 
 ADMIN = 'admin:admin'
-OBJECTS = json.loads((Path(__file__).parents[2] / 'samples/notifications/objects.json').read_text())
-"""The version and the fields of each object in Nova 34."""
+OF_OTHERS = ('AggregatePayload', 'ServerGroupPayload', 'ServiceStatusPayload')
+"""The objects that are not about servers."""
 MAX_STEPS = 200
 BOOT = ['create.start', 'create.end']
 END = ['delete.start', 'shutdown.start', 'shutdown.end', 'delete.end']
@@ -140,23 +140,7 @@ def test_every_object_has_the_fields_of_its_version(act, api, create, server, se
     world.service.conf.set_override('fail', ['power_on'], 'simulated')
     act(server, 'os-start')
     api.put(f'{path}/tags/new', version='2.26', as_=BOB)
-    seen = {}
-    for notification in told():
-        remember(notification.payload, seen)
-    assert seen == {name: facts for name, facts in OBJECTS.items() if not name.startswith('Service')}
-
-
-def remember(value, seen):
-    """Note the version and the fields of each object in a payload."""
-    if isinstance(value, dict):
-        if 'nova_object.name' in value:
-            assert value['nova_object.namespace'] == 'nova'
-            fields = sorted(value['nova_object.data'])
-            seen[value['nova_object.name']] = {'version': value['nova_object.version'], 'fields': fields}
-        value = list(value.values())
-    if isinstance(value, list):
-        for each in value:
-            remember(each, seen)
+    assert objects(told()) == {name: facts for name, facts in OBJECTS.items() if name not in OF_OTHERS}
 
 
 def test_volumes_and_shares_are_named(api, act, server, settle, told, world):
@@ -312,3 +296,23 @@ def test_a_kill_loses_nothing_and_tells_nothing_twice(
         if done:
             return
     raise AssertionError('The work never ended.')
+
+
+@pytest.mark.parametrize('conf', ['both'], indirect=True)
+def test_new_members_of_a_group_are_told_one_by_one(api, create, told):
+    created = api.post('/os-server-groups', {'server_group': {'name': 'g', 'policies': ['affinity']}}, as_=BOB)
+    group = created.json['server_group']['id']
+    first = create(hints={'group': group}).json['server']['id']
+    told()
+    second = create('2.1', hints={'group': group}, min_count=2, max_count=2).json['server']['id']
+    members = api.get(f'/os-server-groups/{group}', as_=BOB).json['server_group']['members']
+    third = next(each for each in members if each not in (first, second))
+    all_told = [each for each in told() if 'group' in each.event_type]
+    flat, found = ([each for each in all_told if each.format == form] for form in ('unversioned', 'versioned'))
+    assert {(each.event_type, each.publisher_id) for each in found} == {
+        ('server_group.add_member', 'nova-api:controller')
+    }
+    assert [data(each)['members'] for each in found] == [[first, second], [first, second, third]]
+    assert [(each.event_type, each.payload) for each in flat] == [
+        ('servergroup.addmember', {'server_group_id': group, 'instance_uuids': [server]}) for server in (second, third)
+    ]

@@ -12,6 +12,7 @@ from computeapi import randomness
 from computeapi.compute.flavors import FlavorManager
 from computeapi.compute.keypairs import KeypairManager
 from computeapi.compute.names import MAX_NAME_LENGTH, numbered
+from computeapi.compute.notifications.server_groups import of_members
 from computeapi.compute.platform import Platform
 from computeapi.compute.quotas import Quotas
 from computeapi.compute.server_groups import ServerGroupManager
@@ -213,6 +214,8 @@ class Builder:
         action_ids = actions.start_all(connection, context, ids, BUILD.name, now)
         arguments = with_password(self.platform, plan.arguments, plan.request.admin_pass)
         self.tasks.add_all(connection, BUILD, action_ids, context, arguments)
+        if plan.group_id is not None:
+            self.platform.outbox.add(connection, context, of_members(connection, plan.group_id, ids))
         self.platform.notifications.created(connection, context, ids)
 
 
