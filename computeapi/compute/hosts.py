@@ -25,8 +25,7 @@ class HostRegistry:
     heartbeats.
 
     hosts: returns those hosts; hosts with agents report by themselves.  control: the host name of the control services;
-    None: the process does none of their work.  upkeep: maintains the hosts.  outbox: for
-    notifications of new services.
+    None: the process does none of their work.  upkeep: maintains the hosts.  outbox: for notices of services.
     """
 
     def __init__(

@@ -15,7 +15,7 @@ def of_flavor(connection: sa.Connection, flavor: Flavor, action: str) -> Iterato
     """What somebody has done (create, update or delete) to the flavor."""
 
     def payload() -> Object:
-        # Nova does not load the others.
+        # In Nova, only updates contain the extra specs, and deletions do not contain the projects.
         specs = flavor.extra_specs if action == 'update' else None
         projects = flavors.projects(connection, flavor.id) if action != 'delete' else None
         return versioned.flavor(flavor._asdict() | {'extra_specs': specs, 'projects': projects})
