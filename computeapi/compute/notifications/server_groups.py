@@ -22,13 +22,10 @@ def of_deletion(group: ServerGroup) -> Iterator[NewNotification]:
 
 
 def of_members(connection: sa.Connection, group_id: str, new: Sequence[str]) -> Iterator[NewNotification]:
-    """New servers have become members, one after the other."""
+    """New servers have become members. They are in one notification, because each one lists all members."""
     group = server_groups.get(connection, group_id)
     if group is not None:
-        earlier = [each for each in group.members if each not in {*new}]
-        for number, server_id in enumerate(new, start=1):
-            grown = group._replace(members=[*earlier, *new[:number]])
-            yield from _of_group(grown, 'add_member', instance_uuids=[server_id])
+        yield from _of_group(group, 'add_member', instance_uuids=list(new))
 
 
 def _of_group(group: ServerGroup, action: str, **facts: Any) -> Iterator[NewNotification]:

@@ -299,20 +299,15 @@ def test_a_kill_loses_nothing_and_tells_nothing_twice(
 
 
 @pytest.mark.parametrize('conf', ['both'], indirect=True)
-def test_new_members_of_a_group_are_told_one_by_one(api, create, told):
+def test_new_members_of_a_group_are_told_together(api, create, told):
     created = api.post('/os-server-groups', {'server_group': {'name': 'g', 'policies': ['affinity']}}, as_=BOB)
     group = created.json['server_group']['id']
     first = create(hints={'group': group}).json['server']['id']
     told()
-    second = create('2.1', hints={'group': group}, min_count=2, max_count=2).json['server']['id']
+    create('2.1', hints={'group': group}, min_count=2, max_count=2)
     members = api.get(f'/os-server-groups/{group}', as_=BOB).json['server_group']['members']
-    third = next(each for each in members if each not in (first, second))
-    all_told = [each for each in told() if 'group' in each.event_type]
-    flat, found = ([each for each in all_told if each.format == form] for form in ('unversioned', 'versioned'))
-    assert {(each.event_type, each.publisher_id) for each in found} == {
-        ('server_group.add_member', 'nova-api:controller')
-    }
-    assert [data(each)['members'] for each in found] == [[first, second], [first, second, third]]
-    assert [(each.event_type, each.payload) for each in flat] == [
-        ('servergroup.addmember', {'server_group_id': group, 'instance_uuids': [server]}) for server in (second, third)
-    ]
+    flat, found = (each for each in told() if 'group' in each.event_type)
+    assert (found.event_type, found.publisher_id) == ('server_group.add_member', 'nova-api:controller')
+    assert data(found)['members'] == members and len(members) == 3
+    new = {'server_group_id': group, 'instance_uuids': [each for each in members if each != first]}
+    assert (flat.event_type, flat.payload) == ('servergroup.addmember', new)
