@@ -65,7 +65,7 @@ class UsageRecords:
     def page(
         self, start: datetime | None, stop: datetime | None, page: Page, project_id: str | None = None
     ) -> list[ProjectUsage]:
-        """The usage of one page of servers, by project, for one project or all; start or stop None: now.
+        """The usage of one page of servers, by project, for one project or all, until now; start or stop None: now.
 
         A project whose servers span several pages is on each of them, with the usage of the servers on that page.
         """
@@ -74,6 +74,8 @@ class UsageRecords:
         start, stop = start or now, stop or now
         if start >= stop and not now_alone:
             raise Invalid('Invalid start time. The start time cannot occur after the end time.')
+        # Clients request the usage until tomorrow by default.
+        stop = min(stop, now)
         spans = self.store.query(usage.page, start, stop, page, project_id)
         return [
             ProjectUsage(owner, start, stop, [_usage(span, start, stop, now) for span in of_project])

@@ -79,6 +79,15 @@ def test_now_is_meant_where_no_time_is_given(api, used):
     assert api.get(f'{PATH}/nobody').json == {'tenant_usage': {}}
 
 
+def test_the_future_does_not_count(api, used):
+    used(1)
+    usage = api.get(f'{PATH}/project?{START}&end=2999-01-01T00:00:00').json['tenant_usage']
+    (server,) = usage['server_usages']
+    assert usage['stop'] < '2999' and server['hours'] * 3600 == pytest.approx(server['uptime'], abs=2)
+    coming = api.get(f'{PATH}/project?start=2998-01-01T00:00:00&end=2999-01-01T00:00:00').json['tenant_usage']
+    assert coming['total_hours'] == 0.0
+
+
 @pytest.mark.parametrize('path', ['?', '/project?'])
 @pytest.mark.parametrize(
     'query',
