@@ -47,12 +47,20 @@ class FlavorManager:
         min_memory_mb: int = 0,
         min_root_gb: int = 0,
     ) -> list[Flavor]:
-        """One page of the flavors that the caller may use; is_public None: public or not.
+        """One page of the flavors that the caller's project can use; for administrators also of those that are not
+        public (is_public False), or of all (None).
 
-        Invalid for an unknown marker."""
-        scope = {'is_public': is_public} if context.is_admin else {'granted_to': using(context)}
+        name: a regular expression.  Invalid for another one, and for an unknown marker."""
+        of_own = context.is_admin and is_public
         return self.store.query(
-            flavors.page, page, name=name, min_memory_mb=min_memory_mb, min_root_gb=min_root_gb, **scope
+            flavors.page,
+            page,
+            granted_to=using(context),
+            usable_by=(context.project_id or '') if of_own else None,
+            private=is_public is False,
+            name=name,
+            min_memory_mb=min_memory_mb,
+            min_root_gb=min_root_gb,
         )
 
     def create(self, context: Context, name: str, *, flavorid: str | None = None, **values: Any) -> Flavor:

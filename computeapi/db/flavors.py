@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi.db import listing
+from computeapi.db import listing, patterns
 from computeapi.db.listing import Page
 from computeapi.db.records import Rows
 from computeapi.db.tables.compute import Flavor, flavor_projects, flavors
@@ -34,8 +34,6 @@ LARGE_ENOUGH = (
     flavors.c.memory_mb >= sa.bindparam('memory_mb'),
     flavors.c.root_gb >= sa.bindparam('root_gb'),
 )
-WANTED = {False: LARGE_ENOUGH, True: (*LARGE_ENOUGH, flavors.c.is_public == sa.bindparam('is_public'))}
-"""The conditions that flavors are large enough, or also public or not, as requested."""
 BY_ID = FLAVORS.select.where(flavors.c.flavorid == sa.bindparam('flavorid'))
 LOCKED = BY_ID.with_for_update()
 GRANTED_BY_ID = BY_ID.where(GRANTED)
@@ -57,31 +55,39 @@ def page(
     page: Page,
     *,
     granted_to: str | None = None,
-    is_public: bool | None = None,
+    usable_by: str | None = None,
+    private: bool = False,
     name: str | None = None,
     min_memory_mb: int = 0,
     min_root_gb: int = 0,
 ) -> list[Flavor]:
-    """One page of the flavors; Invalid for an unknown marker.
+    """One page of the flavors; Invalid for an unknown marker, or an unusable regular expression.
 
-    granted_to: only flavors that this project can use.  name: a substring of their names.
+    granted_to: a project that sees only the flavors that it can use.  usable_by: only flavors that this project can
+    use, after any marker.  private: only those that are not public.  name: a regular expression.
     """
-    parameters = {'memory_mb': min_memory_mb, 'root_gb': min_root_gb, 'is_public': is_public, 'project_id': granted_to}
-    granted, by_access = granted_to is not None, is_public is not None
+    project_id = granted_to if usable_by is None else usable_by
+    parameters = {'memory_mb': min_memory_mb, 'root_gb': min_root_gb, 'project_id': project_id}
+    granted, usable = granted_to is not None, usable_by is not None
     order = listing.ordered(flavors, page, 'id')
     if name is None and page.marker is None:
-        chosen = _chosen(granted, by_access)
+        chosen = _chosen(granted, usable, private)
         return FLAVORS.all(connection, *listing.beginning(chosen, order, page.limit, parameters))
-    where = [*WANTED[by_access], *([] if name is None else [flavors.c.name.contains(name, autoescape=True)])]
-    usable, marked = USABLE[granted].params(parameters), [flavors.c.flavorid == page.marker]
-    return FLAVORS.all(
-        connection, listing.paged(connection, usable, order, page, marked=marked, where=where), parameters
-    )
+    where = _wanted(usable, private)
+    if name is not None:
+        patterns.check('name', name)
+        where.append(patterns.matches(flavors.c.name, name, connection.dialect.name))
+    seen, marked = USABLE[granted].params(parameters), [flavors.c.flavorid == page.marker]
+    return FLAVORS.all(connection, listing.paged(connection, seen, order, page, marked=marked, where=where), parameters)
 
 
 @functools.cache
-def _chosen(granted: bool, by_access: bool) -> sa.Select[Any]:
-    return USABLE[granted].where(*WANTED[by_access])
+def _chosen(granted: bool, usable: bool, private: bool) -> sa.Select[Any]:
+    return USABLE[granted].where(*_wanted(usable, private))
+
+
+def _wanted(usable: bool, private: bool) -> list[sa.ColumnElement[bool]]:
+    return [*LARGE_ENOUGH, *([GRANTED] if usable else []), *([~flavors.c.is_public] if private else [])]
 
 
 def taken(connection: sa.Connection, flavorid: str, name: str) -> str | None:

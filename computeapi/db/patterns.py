@@ -13,6 +13,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from computeapi.errors import Invalid
+
 MAX_LENGTH = 255
 MAX_MEMORY = 128 * 1024
 
@@ -41,6 +43,14 @@ def is_bounded(pattern: str) -> bool:
     if len(pattern) > MAX_LENGTH:
         return False
     return bool(PLAIN.fullmatch(pattern)) or (bool(PORTABLE.fullmatch(pattern)) and _compiled(pattern) is not None)
+
+
+def check(name: str, pattern: str) -> None:
+    """Invalid, with the filter's name, for a pattern that is_bounded does not accept."""
+    if not is_bounded(pattern):
+        raise Invalid(
+            f'Invalid filter field: {name}. It is not a valid regular expression, or takes too long to evaluate.'
+        )
 
 
 def prefix(pattern: str) -> str:

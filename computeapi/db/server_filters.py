@@ -30,10 +30,7 @@ def condition(dialect: str, name: str, value: Any) -> Clause:
         return servers.c[name] == int(value) if NUMBER.fullmatch(value) else sa.false()
     if name in MOMENTS:
         return _at(name, value)
-    if not patterns.is_bounded(value):
-        raise Invalid(
-            f'Invalid filter field: {name}. It is not a valid regular expression, or takes too long to evaluate.'
-        )
+    patterns.check(name, value)
     if name in ADDRESSES:
         return addresses.match(dialect, ADDRESSES[name], value)
     if name == 'name':

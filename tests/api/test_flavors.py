@@ -137,6 +137,38 @@ def test_flavors_that_are_public_or_not(api, small, text, found):
     assert api.get(f'/flavors?is_public={text}x').status == 400
 
 
+def test_the_usual_list_of_an_administrator_has_the_private_flavors_of_the_project(api, small):
+    api.post('/flavors', flavor(id='hidden', name='hidden', **{'os-flavor-access:is_public': False}))
+    api.post('/flavors/hidden/action', {'addTenantAccess': {'tenant': 'project'}})
+    for administrator, found in (('admin:project', ['hidden', 'small']), ('admin:other', ['small'])):
+        for query in ('', '?is_public=true'):
+            listed = api.get(f'/flavors{query}', as_=administrator).json['flavors']
+            assert [each['id'] for each in listed] == found
+
+
+@pytest.mark.parametrize(
+    ('name', 'found'),
+    [
+        ('m1', ['m1.large', 'm1.small', 'xm1']),
+        ('^m1', ['m1.large', 'm1.small']),
+        ('^m1%5C.(large%7Cmedium)$', ['m1.large']),
+        ('[0-9]$', ['xm1']),
+        ('100%25', []),
+    ],
+)
+def test_flavors_are_searched_for_by_regular_expressions(api, name, found):
+    for each in ('m1.large', 'm1.small', 'xm1'):
+        api.post('/flavors', flavor(id=each, name=each))
+    listed = api.get(f'/flavors?name={name}', '2.102').json['flavors']
+    assert [each['id'] for each in listed] == found
+    assert [each['id'] for each in api.get(f'/flavors?name={name}&limit=1', '2.102').json['flavors']] == found[:1]
+
+
+@pytest.mark.parametrize('name', ['(', '(a%2B)%7B999%7D%7B999%7D'])
+def test_a_regular_expression_that_cannot_be_evaluated_is_refused(api, name):
+    assert api.get(f'/flavors?name={name}', '2.102').status == 400
+
+
 def test_access_to_a_public_flavor_is_refused_from_2_7(api, small):
     grant = {'addTenantAccess': {'tenant': 'project'}}
     assert api.post('/flavors/small/action', grant, '2.7').status == 409
