@@ -32,8 +32,10 @@ UPDATE = Policy('os_compute_api:os-volumes-attachments:update', MEMBER_OR_ADMIN,
 SWAP = Policy('os_compute_api:os-volumes-attachments:swap', SERVICE_OR_ADMIN, 'Swap an attached volume for another one')
 DELETE = Policy('os_compute_api:os-volumes-attachments:delete', MEMBER_OR_ADMIN, 'Detach a volume from a server')
 
-SHELVED, UPDATABLE, WITHOUT_BODY = '2.20', '2.85', '2.101'
+SHELVED, UPDATABLE, WITH_IDS, WITHOUT_BODY = '2.20', '2.85', '2.89', '2.101'
 ON_SHELVED = {'shelved': added(SHELVED, True)}
+# Before it is reserved, a volume has no attachment_id.
+WITH_ID = {'only_reserved': added(WITH_IDS, True)}
 
 # ------------------------------------------------------------------ requests
 
@@ -68,7 +70,7 @@ def device_or_absent(device: BlockDevice) -> Any:
 
 
 ATTACHED = {
-    'id': removed('2.89', Field(UUID, attr('volume_id'))),
+    'id': removed(WITH_IDS, Field(UUID, attr('volume_id'))),
     'serverId': Field(UUID, attr('server_id')),
     'volumeId': Field(UUID, attr('volume_id')),
     'device': Field(STRING, device_or_absent, optional=True),
@@ -78,8 +80,8 @@ ATTACHED = {
 ATTACHMENT = View(
     ATTACHED
     | {
-        'attachment_id': added('2.89', Field(UUID, attr('attachment_id'))),
-        'bdm_uuid': added('2.89', Field(UUID, attr('uuid'))),
+        'attachment_id': added(WITH_IDS, Field(UUID, attr('attachment_id'))),
+        'bdm_uuid': added(WITH_IDS, Field(UUID, attr('uuid'))),
     }
 )
 NEW_ATTACHMENT = View(
@@ -97,17 +99,26 @@ class VolumeAttachments(ServerController):
         policy=INDEX,
         query=query(WINDOW, strict='2.75'),
         response={'volumeAttachments': array(ATTACHMENT)},
+        behaviour=WITH_ID,
     )
     def index(self, req: Request, server: Server) -> dict[str, Any]:
         """List the volumes of a server."""
         limit, offset = window_of(req, self.cloud.max_limit)
-        devices = self.cloud.attachments.list(server, limit, offset)
+        devices = self.cloud.attachments.list(server, limit, offset, only_reserved=bool(req.behaviour.only_reserved))
         return {'volumeAttachments': ATTACHMENT.render_all(req, devices)}
 
-    @operation('GET', '/{id}', policy=SHOW, query=query({}, strict=None), response={'volumeAttachment': ATTACHMENT})
+    @operation(
+        'GET',
+        '/{id}',
+        policy=SHOW,
+        query=query({}, strict=None),
+        response={'volumeAttachment': ATTACHMENT},
+        behaviour=WITH_ID,
+    )
     def show(self, req: Request, server: Server, id: str) -> dict[str, Any]:
         """Show a volume of a server."""
-        return {'volumeAttachment': ATTACHMENT.render(req, self.cloud.attachments.get(server, id))}
+        device = self.cloud.attachments.get(server, id, only_reserved=bool(req.behaviour.only_reserved))
+        return {'volumeAttachment': ATTACHMENT.render(req, device)}
 
     @operation(
         'POST',

@@ -76,13 +76,18 @@ class AttachedVolumes:
 
     # ------------------------------------------------------------ look-ups
 
-    def list(self, server: Server, limit: int, offset: int) -> builtins.list[BlockDevice]:
-        """The volumes on one page of the server's disks. Local disks count, but are not shown, as in Nova."""
-        devices = self.store.query(block_devices.of_servers, [server.uuid])
-        return [device for device in devices[offset : offset + limit] if is_attached(device)]
+    def list(self, server: Server, limit: int, offset: int, *, only_reserved: bool) -> builtins.list[BlockDevice]:
+        """The volumes on one page of the server's disks. Local disks count, but are not shown, as in Nova.
 
-    def get(self, server: Server, volume_id: str) -> BlockDevice:
-        return self.store.query(find, server, volume_id)
+        only_reserved: only those that block storage has reserved for the server by now."""
+        devices = self.store.query(block_devices.of_servers, [server.uuid])[offset : offset + limit]
+        return [device for device in devices if is_attached(device) and (device.attachment_id or not only_reserved)]
+
+    def get(self, server: Server, volume_id: str, *, only_reserved: bool = False) -> BlockDevice:
+        device = self.store.query(find, server, volume_id)
+        if only_reserved and device.attachment_id is None:
+            raise VolumeNotAttached(server_id=server.uuid, id=volume_id)
+        return device
 
     # ------------------------------------------------------------ attaching
 

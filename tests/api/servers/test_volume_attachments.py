@@ -354,6 +354,21 @@ def test_pages_count_the_local_disks(api, attach, path, world, server):
     assert api.get(f'{path}/{volumes[0]}?other=1', '2.104').status == 200
 
 
+def test_from_2_89_a_volume_shows_once_it_is_reserved(api, attach, path, volume, world, monkeypatch):
+    reserve, seen = world.volumes.reserve, []
+
+    def look(*args, **kwargs):
+        for version in ('2.88', '2.89'):
+            listed = api.get(path, version).json['volumeAttachments']
+            seen.append((len(listed), api.get(f'{path}/{volume}', version).status))
+        return reserve(*args, **kwargs)
+
+    monkeypatch.setattr(world.volumes, 'reserve', look)
+    attach(volume)
+    assert seen == [(1, 200), (0, 404)]
+    assert len(api.get(path, '2.89').json['volumeAttachments']) == 1
+
+
 def test_a_volume_that_is_not_attached(api, path, server, detach, volume):
     text = f'Instance {server} is not attached to volume {volume}'
     assert api.get(f'{path}/{volume}').json['itemNotFound']['message'] == text
