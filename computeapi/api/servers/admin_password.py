@@ -16,6 +16,6 @@ def password_of(conf: cfg.ConfigOpts, wanted: Mapping[str, Any]) -> str:
     return generate(conf.password_length) if stated is None else stated
 
 
-def shown_password(conf: cfg.ConfigOpts, password: str) -> dict[str, str]:
+def shown_password(conf: cfg.ConfigOpts, password: str | None) -> dict[str, Any]:
     """The password in a response, if that is enabled."""
     return {NAME: password} if conf.api.enable_instance_password else {}

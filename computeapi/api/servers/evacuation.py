@@ -4,7 +4,7 @@ from typing import Any
 
 from computeapi.api.servers.admin_password import password_of, shown_password
 from computeapi.api.servers.controller import ServerController, action
-from computeapi.api.types import HOST, LENIENT_BOOLEAN, STRING, is_forced
+from computeapi.api.types import HOST, LENIENT_BOOLEAN, NULLABLE_STRING, STRING, is_forced
 from computeapi.booleans import is_true
 from computeapi.db.servers import Server
 from computeapi.errors import Invalid
@@ -36,12 +36,12 @@ class ServerEvacuation(ServerController):
         'evacuate',
         policy=EVACUATE,
         takes=FACTS,
-        response=removed(STORAGE_IS_FOUND_OUT, closed({'adminPass': STRING})),
+        response=removed(STORAGE_IS_FOUND_OUT, closed({'adminPass': NULLABLE_STRING})),
         status=200,
         errors=(403, 409),
         behaviour={'host_is_checked': added(HOST_IS_CHECKED, True), 'start': removed('2.95', True)},
     )
-    def evacuate(self, req: Request, server: Server, body: Any) -> dict[str, str]:
+    def evacuate(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
         """Evacuate a server from a host that is down to another host, with a new password."""
         return shown_password(self.cloud.conf, self.move(req, server, body['evacuate']))
 
@@ -50,13 +50,14 @@ class ServerEvacuation(ServerController):
         """Evacuate a server from a host that is down to another host."""
         self.move(req, server, body['evacuate'])
 
-    def move(self, req: Request, server: Server, wanted: Any) -> str:
-        """Begin the evacuation; returns the new password."""
+    def move(self, req: Request, server: Server, wanted: Any) -> str | None:
+        """Begin the evacuation; returns the new password, if the server gets one."""
         host, behaviour = wanted.get('host'), req.behaviour
         force = is_forced(wanted, host_is_checked=bool(behaviour.host_is_checked))
-        if 'adminPass' in wanted and is_true(wanted.get('onSharedStorage', False)):
+        keeps_disk = is_true(wanted.get('onSharedStorage', False))
+        if keeps_disk and 'adminPass' in wanted:
             raise Invalid("admin password can't be changed on existing disk")
-        password = password_of(self.cloud.conf, wanted)
+        password = None if keeps_disk else password_of(self.cloud.conf, wanted)
         self.cloud.evacuations.evacuate(
             req.context, server, host, force=force, start=bool(behaviour.start), admin_pass=password
         )

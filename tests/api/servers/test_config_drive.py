@@ -69,15 +69,29 @@ def test_it_says_the_password_that_the_answer_says(api, world, create, passwords
     assert passwords('of my own') == ['of my own', 'of my own']
 
 
+@pytest.fixture
+def evacuate(api, cloud, create, servers, settle):
+    """evacuate('2.14', adminPass='x'): evacuates a server with a config drive; the response."""
+
+    def post(version, **fields):
+        server = create('2.90', config_drive='yes').json['server']['id']
+        settle()
+        down = {'host': servers.get(server).host, 'binary': 'nova-compute', 'forced_down': True}
+        assert api.put('/os-services/force-down', down, '2.11').status == 200
+        return api.post(f'/servers/{server}/action', {'evacuate': fields}, version)
+
+    return post
+
+
 @pytest.mark.parametrize(('version', 'fields'), [('2.13', {'onSharedStorage': False}), ('2.14', {})])
-def test_it_says_the_password_of_an_evacuation(api, cloud, create, passwords, servers, settle, version, fields):
-    server = create('2.90', config_drive='yes').json['server']['id']
-    settle()
-    down = {'host': servers.get(server).host, 'binary': 'nova-compute', 'forced_down': True}
-    assert api.put('/os-services/force-down', down, '2.11').status == 200
-    body = {'evacuate': {'adminPass': 'of my own', **fields}}
-    assert api.post(f'/servers/{server}/action', body, version).status == 200
+def test_it_says_the_password_of_an_evacuation(evacuate, passwords, version, fields):
+    assert evacuate(version, adminPass='of my own', **fields).status == 200
     assert passwords('of my own') == ['of my own', 'of my own']
+
+
+def test_a_server_keeps_its_password_on_shared_storage(evacuate, passwords):
+    assert evacuate('2.13', onSharedStorage=True).json == {'adminPass': None}
+    assert passwords() == [None, None]
 
 
 def test_it_says_in_the_format_of_ec2_what_images_look_for_there(api, create, drives, settle):
