@@ -18,6 +18,7 @@ from computeapi.db import block_devices, servers
 from computeapi.db.servers import BlockDevice, Server, is_volume_backed
 from computeapi.errors import (
     AttachmentNotFound,
+    Conflict,
     Error,
     Invalid,
     NeighbourAway,
@@ -171,13 +172,21 @@ def note(platform: Platform, device: BlockDevice, **values: Any) -> None:
         setattr(device, name, value)
 
 
-def check_zone(volume: Volume, zone: str | None) -> None:
-    """Invalid for a volume in another availability zone than the server."""
+def check_zone(volume: Volume, zone: str | None, refusal: type[Error] = Invalid) -> None:
+    """Refuse a volume in another availability zone than the server."""
     if volume.availability_zone != zone:
-        raise Invalid(
+        raise refusal(
             f'Volume {volume.id} is in availability zone {volume.availability_zone}, but the server is in {zone}: '
             'they must be in the same one.'
         )
+
+
+def check_zones(platform: Platform, context: Context, server: Server, zone: str) -> None:
+    """Conflict if the server cannot have its volumes in that availability zone."""
+    if not platform.conf.cinder.cross_az_attach:
+        held = [volume_of(device) for device in attached(platform, server)]
+        for volume in platform.volumes.get_many(context, held).values():
+            check_zone(volume, zone, Conflict)
 
 
 def check_in_use(platform: Platform, context: Context, server: Server, refusal: type[Error]) -> None:

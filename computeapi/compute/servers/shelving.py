@@ -127,15 +127,16 @@ class Shelves:
     ) -> None:
         """Run again, on the current host or on a new one; zone: the server is pinned to it from then on."""
         check(context, server, UNSHELVE)
-        if zone is not None:
-            self.zones.check(zone)
-        if host is not None:
-            check_host(self.changes.platform, host)
         if (zone or unpin or host) and server.vm_state != VMState.SHELVED_OFFLOADED:
             raise Conflict(
                 f'Specifying an availability zone or a host when unshelving server "{server.uuid}" with status '
                 f'"{server.vm_state}" is not supported. The server status must be SHELVED_OFFLOADED.'
             )
+        if zone is not None:
+            self.zones.check(zone)
+            disks.check_zones(self.changes.platform, context, server, zone)
+        if host is not None:
+            check_host(self.changes.platform, host)
         requested = zone or (None if unpin else server.pinned_availability_zone)
         if host is not None and requested is not None and self.zones.of_host(host) != requested:
             raise Conflict(f'Host "{host}" is not in the availability zone "{requested}".')

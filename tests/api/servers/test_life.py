@@ -387,19 +387,36 @@ def test_a_server_that_still_has_its_host_is_unshelved_nowhere_else(act, server,
         f'Specifying an availability zone or a host when unshelving server "{server}" with status "shelved" is not '
         'supported. The server status must be SHELVED_OFFLOADED.'
     )
-    for wanted in ({'availability_zone': 'nova'}, {'availability_zone': None}, {'host': 'compute2'}):
+    known, unknown = [{'availability_zone': 'nova'}, {'host': 'compute2'}], [{'availability_zone': 'x'}, {'host': 'x'}]
+    for wanted in (*known, {'availability_zone': None}, *unknown):
         refused = act(server, 'unshelve', wanted, '2.91', as_='admin:admin')
         assert refused.json == {'conflictingRequest': {'code': 409, 'message': text}}
     assert act(server, 'unshelve', version='2.91').status == 202
 
 
-def test_unshelve_to_a_zone_and_a_host(act, api, state, server):
+@pytest.fixture
+def second_zone(api):
+    """An availability zone with the host compute2."""
+    made = api.post('/os-aggregates', {'aggregate': {'name': 'second', 'availability_zone': 'second'}}).json
+    api.post(f'/os-aggregates/{made["aggregate"]["id"]}/action', {'add_host': {'host': 'compute2'}})
+
+
+def test_unshelve_to_the_zone_of_the_volumes(act, api, server, service, settle, world, second_zone):
+    volume = world.volume()
+    api.post(f'/servers/{server}/os-volume_attachments', {'volumeAttachment': {'volumeId': volume}}, as_=BOB)
+    settle()
+    act(server, 'shelve')
+    service.conf.set_override('cross_az_attach', False, 'cinder')
+    refused = act(server, 'unshelve', {'availability_zone': 'second'}, '2.77')
+    assert refused.status == 409 and volume in refused.json['conflictingRequest']['message']
+    service.conf.set_override('cross_az_attach', True, 'cinder')
+    assert act(server, 'unshelve', {'availability_zone': 'second'}, '2.77').status == 202
+
+
+def test_unshelve_to_a_zone_and_a_host(act, state, server, second_zone):
     act(server, 'shelve')
     assert act(server, 'unshelve', {'availability_zone': 'nowhere'}, '2.77').status == 400
     assert act(server, 'unshelve', {'host': 'compute2'}, '2.91').status == 403
-    api.post('/os-aggregates', {'aggregate': {'name': 'second', 'availability_zone': 'second'}})
-    (aggregate,) = api.get('/os-aggregates').json['aggregates']
-    api.post(f'/os-aggregates/{aggregate["id"]}/action', {'add_host': {'host': 'compute2'}})
     elsewhere = {'availability_zone': 'second', 'host': 'compute1'}
     assert act(server, 'unshelve', elsewhere, '2.91', as_='admin:admin').json == {
         'conflictingRequest': {'code': 409, 'message': 'Host "compute1" is not in the availability zone "second".'}
