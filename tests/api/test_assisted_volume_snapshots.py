@@ -119,6 +119,16 @@ def test_a_volume_that_no_machine_uses(api, store, servers):
     assert api.post(SNAPSHOTS, create()).json['badRequest']['message'] == f'Instance {homeless} is not ready'
 
 
+def test_a_server_that_is_doing_something_else(api, store, servers):
+    busy = servers.add(task_state='migrating')
+    attach(store, busy)
+    for answer in (api.post(SNAPSHOTS, create()), api.delete(f'{SNAPSHOTS}/{SNAPSHOT}?delete_info={INFO}')):
+        assert (
+            answer.status == 400
+            and f'{busy} while it is in task_state migrating' in answer.json['badRequest']['message']
+        )
+
+
 def test_a_volume_of_several_servers(api, store, servers):
     for _ in range(2):
         attach(store, servers.add())

@@ -8,11 +8,12 @@ from typing import Any
 from computeapi.backends.hypervisor import Capability, require
 from computeapi.compute.platform import Platform
 from computeapi.compute.servers import disks
+from computeapi.compute.servers.changes import locked
 from computeapi.compute.tasks.job import Job, abandon
 from computeapi.compute.tasks.transition import Failure, Transition
 from computeapi.context import Context
 from computeapi.db import block_devices, servers
-from computeapi.errors import Conflict, Forbidden, Invalid, NotFound
+from computeapi.errors import Conflict, Forbidden, Invalid, NotFound, ServerNotFound
 
 LOG = logging.getLogger(__name__)
 
@@ -39,7 +40,7 @@ DELETE = Transition('delete_volume_snapshot', beside=True, lockable=False, faile
 
 
 class AssistedSnapshots:
-    """Errors: Invalid for a volume that is not attached to exactly one server on a host."""
+    """Errors: Invalid for a volume that is not attached to exactly one server, on a host and without a task_state."""
 
     def __init__(self, platform: Platform):
         self.store, self.tasks, self.hypervisor = platform.store, platform.tasks, platform.hypervisor
@@ -64,8 +65,12 @@ class AssistedSnapshots:
         if server is None or server.host is None:
             raise Invalid(f'Instance {devices[0].server_id} is not ready')
         require(self.hypervisor, Capability.SNAPSHOT_VOLUME, server.host)
-        with self.tasks.adding() as connection:
-            self.tasks.add(connection, transition, server.uuid, context, {'volume_id': volume_id, **arguments})
+        try:
+            with self.tasks.adding() as connection:
+                locked(connection, context, server, transition)
+                self.tasks.add(connection, transition, server.uuid, context, {'volume_id': volume_id, **arguments})
+        except (Conflict, ServerNotFound) as error:
+            raise Invalid(str(error)) from None
 
 
 # ------------------------------------------------------------------ work
