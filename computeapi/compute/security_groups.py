@@ -35,7 +35,8 @@ class Group(NamedTuple):
 
 
 def in_full(networks: Networks, context: Context, groups: Iterable[SecurityGroup]) -> list[Group]:
-    """The groups with their rules; the groups that the rules refer to are loaded in one more query."""
+    """The groups with their rules, by project and name; the groups that the rules refer to are loaded in one more
+    query."""
     known = {group.id: group for group in groups}
     entrances = {group_id: [rule for rule in known[group_id].rules if is_entrance(rule)] for group_id in known}
     named = {rule['remote_group_id'] for rules in entrances.values() for rule in rules if rule['remote_group_id']}
@@ -43,7 +44,8 @@ def in_full(networks: Networks, context: Context, groups: Iterable[SecurityGroup
         sources = known | {group.id: group for group in networks.security_groups(context, ids=missing)}
     else:
         sources = known
-    return [Group(group, [described(rule, sources) for rule in entrances[group.id]]) for group in known.values()]
+    ordered = sorted(known.values(), key=lambda group: (group.project_id, group.name))
+    return [Group(group, [described(rule, sources) for rule in entrances[group.id]]) for group in ordered]
 
 
 def is_entrance(rule: Mapping[str, Any]) -> bool:

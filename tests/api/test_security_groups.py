@@ -68,6 +68,15 @@ def test_pages(api, group):
         assert api.get(f'{GROUPS}?{query}', as_=BOB).status == 400
 
 
+def test_a_page_is_in_the_order_of_projects_and_names(api):
+    for name, as_ in (('z', BOB), ('a', BOB), ('m', ALICE)):
+        body = {'security_group': {'name': name, 'description': ''}}
+        assert api.post(GROUPS, body, as_=as_).status == 200
+    listed = api.get(f'{GROUPS}?all_tenants=1', as_=ADMIN).json['security_groups']
+    found = [(each['tenant_id'], each['name']) for each in listed]
+    assert found == sorted(found) and {('elsewhere', 'm'), ('project', 'a'), ('project', 'z')} <= {*found}
+
+
 @pytest.mark.parametrize(
     ('facts', 'status'),
     [
