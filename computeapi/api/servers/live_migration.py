@@ -10,8 +10,9 @@ from computeapi.booleans import FALSE, TRUE, is_true
 from computeapi.compute.servers.changes import check
 from computeapi.compute.servers.live_migration import CANCEL, FORCE_COMPLETE, UNDER_WAY
 from computeapi.db.listing import MAX_DIGITS
+from computeapi.db.server_migrations import Migration
 from computeapi.db.servers import Server
-from computeapi.errors import MigrationNotFound, NotFound
+from computeapi.errors import Invalid, MigrationNotFound, NotFound
 from computeapi.states import MigrationType
 from computeapi.versions import ABSENT, added, changed, removed
 from computeapi.web.contract import ADMIN, MANAGER_OR_ADMIN, Policy
@@ -88,11 +89,10 @@ class ServerMigrations(ServerController):
     @api_version('2.23')
     def show(self, req: Request, server: Server, id: str) -> dict[str, Any]:
         """Show a running live migration of a server."""
-        missing = NotFound(f'In-progress live migration {id} is not found for server {server.uuid}.')
         try:
-            move = self.cloud.live_migrations.find(server, number(id, missing))
+            move = self.migration(server, id)
         except MigrationNotFound:
-            raise missing from None
+            raise NotFound(f'In-progress live migration {id} is not found for server {server.uuid}.') from None
         if move.migration_type != MigrationType.LIVE:
             raise NotFound(f'Migration {id} for server {server.uuid} is not live-migration.')
         if move.status not in UNDER_WAY:
@@ -106,7 +106,7 @@ class ServerMigrations(ServerController):
     def abort(self, req: Request, server: Server, id: str) -> None:
         """Abort a live migration."""
         check(req.context, server, CANCEL.requirement)
-        move = self.cloud.live_migrations.find(server, number(id, NotFound()))
+        move = self.migration(server, id)
         self.cloud.live_migrations.abort(req.context, server, move, even_waiting=bool(req.behaviour.even_waiting))
 
     @any_action('force_complete', policy=FORCE, takes=NOTHING, errors=(403, 409))
@@ -114,12 +114,15 @@ class ServerMigrations(ServerController):
     def force_complete(self, req: Request, server: Server, id: str, body: Any) -> None:
         """Force a live migration to complete."""
         check(req.context, server, FORCE_COMPLETE.requirement)
-        move = self.cloud.live_migrations.find(server, number(id, NotFound()))
+        try:
+            move = self.migration(server, id)
+        except MigrationNotFound as error:
+            # Only this operation refuses it as invalid, as in Nova.
+            raise Invalid(str(error)) from None
         self.cloud.live_migrations.force_complete(req.context, server, move)
 
-
-def number(text: str, missing: NotFound) -> int:
-    """The integer ID in a path; raises *missing* for anything else."""
-    if not text.isdecimal() or len(text) > MAX_DIGITS:
-        raise missing
-    return int(text)
+    def migration(self, server: Server, id: str) -> Migration:
+        """A migration of the server; MigrationNotFound."""
+        if not id.isdecimal() or len(id) > MAX_DIGITS:
+            raise MigrationNotFound(id=id, server_id=server.uuid)
+        return self.cloud.live_migrations.find(server, int(id))

@@ -371,6 +371,15 @@ def test_what_does_not_run_is_neither_aborted_nor_forced(api, servers, server):
     assert refusals(api, server, 'boss:project:manager') == [f'Instance {server} is locked'] * 2
 
 
+@pytest.mark.parametrize('number', ['7', 'x'])
+def test_an_unknown_migration_is_not_found_or_not_valid(api, servers, server, number):
+    servers.change(server, task_state='migrating')
+    move, text = f'/servers/{server}/migrations/{number}', f'Migration {number} not found for instance {server}'
+    assert api.delete(move, '2.24').json == {'itemNotFound': {'code': 404, 'message': text}}
+    forced = api.post(f'{move}/action', {'force_complete': None}, '2.22')
+    assert forced.json == {'badRequest': {'code': 400, 'message': text}}
+
+
 def test_only_active_servers_are_forced_to_complete_their_migration(api, servers, server):
     servers.change(server, vm_state='paused', task_state='migrating')
     answer = api.post(f'/servers/{server}/migrations/1/action', {'force_complete': None}, '2.22')
