@@ -157,17 +157,19 @@ class ProxiedImages(ComputeController):
     def page(self, req: Request, view: View) -> dict[str, Any]:
         limit, marker, *_ = pages.requested_page(req, self.cloud.max_limit)
         found = self.cloud.images.list(req.context, filters=filters_of(req.query), limit=limit, marker=marker or None)
-        shown = view.render_all(req, (self.addressed(req, image) for image in found))
+        address = self.address(req)
+        shown = view.render_all(req, [ImageAtAddress(image, address) for image in found])
         return pages.page_response(req, 'images', shown, limit)
 
-    def addressed(self, req: Request, image: Image) -> ImageAtAddress:
-        return ImageAtAddress(image, image_address(self.cloud, req.context) or req.link_prefix + '/image')
+    def address(self, req: Request) -> str:
+        """The URL of the image service."""
+        return image_address(self.cloud, req.context) or req.link_prefix + '/image'
 
     @operation('GET', '/{id}', policy=None, response={'image': IMAGE})
     def show(self, req: Request, id: str) -> dict[str, Any]:
         """Show an image."""
         image = self.cloud.image_proxy.get(req.context, id)
-        return {'image': IMAGE.render(req, self.addressed(req, image))}
+        return {'image': IMAGE.render(req, ImageAtAddress(image, self.address(req)))}
 
     @operation('DELETE', '/{id}', policy=None, status=204, errors=(403,))
     def delete(self, req: Request, id: str) -> None:
