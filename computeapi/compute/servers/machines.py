@@ -1,5 +1,6 @@
 """Requests that the machine of a server answers at once: diagnostics, its serial console, a new password."""
 
+import re
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -16,6 +17,8 @@ from computeapi.states import VMState
 CHANGE_PASSWORD = Requirement('changePassword', allowed={VMState.ACTIVE}, tells_lock=False)
 MAX_OUTPUT_LENGTH = 100 * 1024
 """The characters of a console's output that one response contains."""
+CONTROL_CHARACTERS = re.compile(r'[\x00-\x08\x0b-\x1f]')
+"""All but tabs and line feeds: they could control the terminal of a client, and guests write them."""
 POWER_NAMES: dict[int, str] = {
     PowerState.NOSTATE: 'pending',
     PowerState.RUNNING: 'running',
@@ -60,11 +63,11 @@ class Machines:
             raise not_ready(server) from None
 
     def console_output(self, server: Server, lines: int | None) -> str:
-        """The last *lines* of the serial console, up to a limit; None: all that is kept."""
+        """The last *lines* of the serial console as plain text, up to a limit; None: all that is kept."""
         if server.host is None:
             raise not_ready(server)
         require(self.hypervisor, Capability.CONSOLE_OUTPUT, server.host)
-        return self.hypervisor.console_output(server, lines)[-MAX_OUTPUT_LENGTH:]
+        return CONTROL_CHARACTERS.sub('', self.hypervisor.console_output(server, lines)[-MAX_OUTPUT_LENGTH:])
 
     def change_password(self, context: Context, server: Server, password: str) -> None:
         """Set the administrator's password in the server. It is passed on at once; what is stored is encrypted with the

@@ -6,6 +6,7 @@ import pytest
 
 from computeapi.compute.servers import disks, machines
 from computeapi.compute.servers.resize import Resizes
+from computeapi.db.tables.servers import domains
 from computeapi.errors import Conflict
 from tests.api.servers.conftest import IMAGE
 from tests.invariants import problems
@@ -609,6 +610,13 @@ def test_console_output(act, server, monkeypatch):
     assert act(server, 'os-getConsoleOutput', {'length': '9' * 400}).json['output'] == longer.rstrip()
     monkeypatch.setattr(machines, 'MAX_OUTPUT_LENGTH', 10)
     assert act(server, 'os-getConsoleOutput', {}).json['output'] == longer[-10:]
+
+
+def test_console_output_has_no_control_characters(act, server, world):
+    """A guest could write sequences that mean something to the terminal of whoever reads it."""
+    with world.store.write() as connection:
+        connection.execute(domains.update().values(console_log='\x00login:\t\x1b[31mred\x1b[0m\r\n\x07é'))
+    assert act(server, 'os-getConsoleOutput', {}).json['output'] == 'login:\t[31mred[0m\né'
 
 
 def held(world, server):
