@@ -63,7 +63,7 @@ def test_rows_are_found_that_hold_one_of_some_values(connection, column, values)
     )
 
     def found(values, most=9):
-        return [row.id for row in among.find(connection, values, {'most': most})]
+        return [row[0] for row in among.rows(connection, values, {'most': most})]
 
     assert [found(()), found({values[0]}), found(values), found(values, 2)] == [[], [1], [1, 2], [1]]
 
@@ -72,5 +72,5 @@ def test_several_statements_find_their_rows_together(connection):
     by_id = (sa.select(PEOPLE.c.id, sa.null().label('name')), PEOPLE.c.id)
     longer = (sa.select(PEOPLE.c.id + 1, PEOPLE.c.name).where(PEOPLE.c.name != 'Ben'), PEOPLE.c.id)
     both = Among(*by_id, longer, order=('id', 'name'))
-    assert list(both.find(connection, [1, 2])) == [(1, None), (2, None), (2, 'Ada')]
-    assert list(both.find(connection, [2])) == [(2, None)]
+    assert list(map(tuple, both.rows(connection, [1, 2]))) == [(1, None), (2, None), (2, 'Ada')]
+    assert list(map(tuple, both.rows(connection, [2]))) == [(2, None)]
