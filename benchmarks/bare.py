@@ -14,6 +14,7 @@ import webob
 import webob.dec
 
 from computeapi.api.version_documents import document, v21
+from computeapi.db.block_devices import DEVICES
 from computeapi.db.engine import Store
 from computeapi.db.servers import LISTED, SERVERS, TAGS_AND_VOLUMES_OF
 from computeapi.db.tables.servers import servers
@@ -69,7 +70,7 @@ def described(connection: sa.Connection, found: sa.Result, url: str) -> list[dic
     rows = found.all()
     tags: dict[str, list[str]] = {row.uuid: [] for row in rows}
     volumes: dict[str, list[dict]] = {row.uuid: [] for row in rows}
-    for row in TAGS_AND_VOLUMES_OF.find(connection, tags):
+    for row in DEVICES.of(TAGS_AND_VOLUMES_OF.rows(connection, tags)):
         if row.id is None:
             tags[row.server_id].append(row.tag)
         else:
