@@ -17,7 +17,7 @@ from computeapi.compute.periodic import Periodic
 from computeapi.compute.tasks.job import FAULT
 from computeapi.db.engine import Store
 from computeapi.db.tasks import Task
-from computeapi.errors import ConnectionLost, DatabaseError, Deadlock, NeighbourAway
+from computeapi.errors import ConnectionLost, DatabaseError, Deadlock, Error, NeighbourAway
 from computeapi.observers import Ask, Names, Work
 from computeapi.observers.families import COUNTED, Family
 from computeapi.observers.slots import Slot
@@ -115,18 +115,22 @@ class Metrics:
     def neighbours(self, name_of: Names, ask: Ask) -> Ask:
         calls, seconds = (self.families[f'computeapi_neighbour_call{name}'] for name in ('s_total', '_seconds'))
 
+        def count(name: str, began: float, status: int | None) -> None:
+            seconds.labels(name).observe(time.perf_counter() - began)
+            calls.labels(name, outcome_of(status)).inc()
+
         def ask_and_count(url: str, method: str, *args: Any, **kwargs: Any) -> Any:
-            began, name, status = time.perf_counter(), name_of(url), None
+            began, name = time.perf_counter(), name_of(url)
             try:
                 answer = ask(url, method, *args, **kwargs)
-                status = answer.status_code
-                return answer
-            except Exception as error:
-                status = getattr(error, 'http_status', None)
+            except Error:
+                # The request was not sent: the one that logs in failed, and was counted.
                 raise
-            finally:
-                seconds.labels(name).observe(time.perf_counter() - began)
-                calls.labels(name, outcome_of(status)).inc()
+            except Exception as error:
+                count(name, began, getattr(error, 'http_status', None))
+                raise
+            count(name, began, answer.status_code)
+            return answer
 
         return ask_and_count
 
