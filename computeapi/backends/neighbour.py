@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 from weakref import WeakValueDictionary
 
 from keystoneauth1 import exceptions, loading
@@ -173,6 +174,13 @@ def pieces(names: Iterable[str]) -> list[list[str]]:
     """The names sorted, in chunks that fit into one request each."""
     wanted = sorted(set(names))
     return [wanted[start : start + MAX_NAMED] for start in range(0, len(wanted), MAX_NAMED)]
+
+
+def next_page(page: Mapping[str, Any], collection: str) -> Mapping[str, Any] | None:
+    """The query of the next page of a collection; None if this is the last one."""
+    links = {link['rel']: link['href'] for link in page.get(f'{collection}_links', ())}
+    # Only the query is used: the address may be one for clients.
+    return parse_qs(urlsplit(links['next']).query) if 'next' in links else None
 
 
 def has_token(context: Context) -> bool:

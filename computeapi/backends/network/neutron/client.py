@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
 
 from oslo_config import cfg
 
 from computeapi import errors
-from computeapi.backends.neighbour import NeighbourService, Refusals, pieces
+from computeapi.backends.neighbour import NeighbourService, Refusals, next_page, pieces
 from computeapi.backends.network.neutron.extensions import NeutronExtensions
 from computeapi.context import Context
 from computeapi.db.clock import elapsed
@@ -81,9 +80,7 @@ class NeutronClient:
         while params is not None:
             page = self.request(context, 'GET', f'/{collection.replace("_", "-")}', params=params)
             yield from map(shown, page[collection])
-            # Only the query is used: the address may be one for clients.
-            links = {link['rel']: link['href'] for link in page.get(f'{collection}_links', ())}
-            params = parse_qs(urlsplit(links['next']).query) if 'next' in links else None
+            params = next_page(page, collection)
 
     def found_by(
         self, context: Context, collection: str, name: str, values: Iterable[str], **filters: Any

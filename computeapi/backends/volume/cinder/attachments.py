@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from keystoneauth1.adapter import Adapter
+from keystoneauth1.discover import version_to_string
 
 from computeapi.backends.volume import Attachment
 from computeapi.backends.volume.cinder.base import (
@@ -41,7 +42,8 @@ class CinderUse(CinderBase):
         refusals = {**REFUSALS, 400: not_available}
         with self.client(context, missing_volume(volume_id), refusals) as cinder:
             if (newest_version(cinder) or ()) < NEEDED:
-                raise NotSupported('Attaching volumes requires version 3.44 of the API of Cinder.')
+                needed = version_to_string(NEEDED)
+                raise NotSupported(f'Attaching volumes requires version {needed} of the API of Cinder.')
             held = [each['id'] for each in held_by(cinder, volume_id=volume_id, instance_id=server_id)]
             if others := [each for each in held if each != beside]:
                 return str(others[0])

@@ -3,13 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 from keystoneauth1.adapter import Adapter
 from keystoneauth1.discover import version_to_string
 from oslo_config import cfg
 
-from computeapi.backends.neighbour import NeighbourService
+from computeapi.backends.neighbour import NeighbourService, next_page
 from computeapi.context import Context
 from computeapi.errors import Conflict, Error, Invalid, OverQuota
 
@@ -71,6 +70,4 @@ def pages(cinder: Adapter, path: str, collection: str, **query: Any) -> Iterator
     while params is not None:
         page = cinder.get(path, params=params).json()
         yield from page[collection]
-        # Only the query is used: the address may be one for clients.
-        links = {link['rel']: link['href'] for link in page.get(f'{collection}_links', ())}
-        params = parse_qs(urlsplit(links['next']).query) if 'next' in links else None
+        params = next_page(page, collection)
