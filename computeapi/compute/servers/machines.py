@@ -17,7 +17,7 @@ from computeapi.states import VMState
 CHANGE_PASSWORD = Requirement('changePassword', allowed={VMState.ACTIVE}, tells_lock=False)
 MAX_OUTPUT_LENGTH = 100 * 1024
 """The characters of a console's output that one response contains."""
-CONTROL_CHARACTERS = re.compile(r'[\x00-\x08\x0b-\x1f]')
+CONTROL_CHARACTERS = re.compile(r'[\x00-\x08\x0b-\x1f\x7f-\x9f]')
 """All but tabs and line feeds: they could control the terminal of a client, and guests write them."""
 POWER_NAMES: dict[int, str] = {
     PowerState.NOSTATE: 'pending',

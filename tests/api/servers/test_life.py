@@ -615,7 +615,7 @@ def test_console_output(act, server, monkeypatch):
 def test_console_output_has_no_control_characters(act, server, world):
     """A guest could write sequences that mean something to the terminal of whoever reads it."""
     with world.store.write() as connection:
-        connection.execute(domains.update().values(console_log='\x00login:\t\x1b[31mred\x1b[0m\r\n\x07é'))
+        connection.execute(domains.update().values(console_log='\x00\x7f\x9blogin:\t\x1b[31mred\x1b[0m\r\n\x07é'))
     assert act(server, 'os-getConsoleOutput', {}).json['output'] == 'login:\t[31mred[0m\né'
 
 
